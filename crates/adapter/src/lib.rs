@@ -6,7 +6,6 @@
 //! Must not come in: clients, doors, the hub, anything that owns a log.
 
 mod acp;
-mod base64;
 mod claude;
 mod codec;
 mod codex;

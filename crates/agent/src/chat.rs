@@ -1,7 +1,7 @@
-//! Conversations on disk: one file of lines each, so that they can be taken up again.
+//! Conversations on disk: one file of JSON lines each, so that they can be resumed.
 //!
-//! A line is a message, or the model that answers from there on, or says that what stood before it no longer counts. A
-//! line that was cut off in the middle does not count; what is said later begins on a line of its own.
+//! A line is a message, the model that answers from there on, or a mark that all earlier lines no longer count. A
+//! truncated line is ignored; the next message begins on a line of its own.
 
 use std::ffi::OsString;
 use std::io;
@@ -13,16 +13,16 @@ use tokio::io::AsyncWriteExt as _;
 
 use crate::conversation::{Conversation, Message};
 
-/// Where the chats are, below the agent's own folder.
+/// Folder of the automatically stored chats, below the agent's own folder.
 const CHATS: &str = "chats";
-/// Where those are that were saved by name.
+/// Folder of the chats saved by name.
 const SAVED: &str = "saved";
 
 /// One line of a file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
-enum Line {
-    /// The first.
+enum ChatLine {
+    /// The first line.
     Chat {
         folder: PathBuf,
         began: Timestamp,
@@ -30,18 +30,18 @@ enum Line {
     Message {
         message: Message,
     },
-    /// What stands before is no longer part of it.
+    /// Everything before this line is no longer part of the conversation.
     Afresh,
-    /// Who answers from here on.
+    /// The model that answers from here on.
     Model {
         name: String,
     },
-    /// Something a later version wrote.
+    /// Written by a later version.
     #[serde(other)]
     Unknown,
 }
 
-/// A conversation that cannot be taken up or kept.
+/// A conversation could not be resumed or stored.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ChatError {
     #[error("there is no conversation '{0}' of the built-in agent")]
@@ -52,21 +52,21 @@ pub(crate) enum ChatError {
     Io { path: PathBuf, source: io::Error },
 }
 
-/// Where conversations are kept.
+/// Where conversations are stored.
 #[derive(Debug, Clone)]
-pub(crate) struct Shelf {
-    /// Nothing is kept without one.
+pub(crate) struct ChatStore {
+    /// Without it, nothing is stored.
     home: Option<PathBuf>,
 }
 
-/// Whose named chats are meant. Nobody lists, resumes or deletes those of somebody else.
+/// Whose named chats are meant. Nobody lists, resumes or deletes those of another owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ChatOwner {
     /// The user whose program this is, or an owner without a name.
     User,
-    /// Whoever came with a token of that name.
+    /// A client whose token has that name.
     Account(String),
-    /// Everybody who is no owner and has no name.
+    /// Clients that are not owners and have no name.
     Guests,
 }
 
@@ -88,7 +88,7 @@ impl ChatOwner {
     }
 }
 
-/// The file of the conversation that runs.
+/// The file of the current conversation.
 #[derive(Debug)]
 pub(crate) struct Chat {
     pub(crate) id: String,
@@ -96,13 +96,13 @@ pub(crate) struct Chat {
     folder: PathBuf,
     began: Timestamp,
     begun: bool,
-    /// Its last line was cut off.
+    /// The last line is truncated.
     torn: bool,
-    /// Who answers.
+    /// The model that answers.
     model: Option<String>,
 }
 
-impl Shelf {
+impl ChatStore {
     pub(crate) fn new(home: Option<PathBuf>) -> Self {
         Self { home }
     }
@@ -111,13 +111,13 @@ impl Shelf {
         Some(self.home.as_ref()?.join(CHATS).join(format!("{id}.jsonl")))
     }
 
-    /// A new conversation; nothing is written before something is said.
+    /// A new conversation; its file is created with the first message.
     pub(crate) fn begin(&self, folder: &Path, began: Timestamp) -> Chat {
         let id = uuid::Uuid::now_v7().to_string();
         Chat { path: self.path(&id), id, folder: folder.to_owned(), began, begun: false, torn: false, model: None }
     }
 
-    /// Takes one up.
+    /// Opens a stored conversation to resume it.
     pub(crate) async fn open(&self, id: &str) -> Result<(Chat, Conversation), ChatError> {
         let not_found = || ChatError::NotFound(id.to_owned());
         if !is_name(id) {
@@ -125,16 +125,16 @@ impl Shelf {
         }
         let path = self.path(id).ok_or_else(not_found)?;
         let read = read(&path).await?.ok_or_else(not_found)?;
-        let Read { folder, began, messages, torn, model } = read;
+        let StoredChat { folder, began, messages, torn, model } = read;
         let chat = Chat { id: id.to_owned(), path: Some(path), folder, began, begun: true, torn, model };
         Ok((chat, Conversation::new(messages)))
     }
 
-    /// The newest of that folder.
+    /// The newest conversation of that folder.
     pub(crate) async fn latest(&self, folder: &Path) -> Result<Option<String>, ChatError> {
         let Some(home) = &self.home else { return Ok(None) };
         let mut names = names(&home.join(CHATS)).await?;
-        // They are named by the time they began.
+        // Files are named by the time the conversation began.
         names.sort_unstable_by(|one, other| other.cmp(one));
         for name in names {
             let Some(path) = self.path(&name) else { continue };
@@ -176,7 +176,7 @@ impl Shelf {
     pub(crate) async fn list(&self, owner: &ChatOwner, root: &Path) -> Result<Vec<String>, ChatError> {
         let Some(home) = &self.home else { return Ok(Vec::new()) };
         let mut names = names(&drawer(home, owner, root)).await?;
-        // Folders below this one have a mark that no name has.
+        // Names of folders below this one begin with `+`, which no chat name does.
         names.retain(|name| is_name(name));
         names.sort_unstable();
         Ok(names)
@@ -222,7 +222,7 @@ enum Mode {
 }
 
 impl Chat {
-    /// Makes sure that it can be taken up, also if the model was never asked.
+    /// Makes sure that the conversation can be resumed, even if the model was never asked.
     pub(crate) async fn ensure(&mut self) -> Result<(), ChatError> {
         if !self.begun {
             self.put(String::new(), Mode::Append).await?;
@@ -231,60 +231,60 @@ impl Chat {
         Ok(())
     }
 
-    /// Who answered last.
+    /// The model that answered last.
     pub(crate) fn model(&self) -> Option<&str> {
         self.model.as_deref()
     }
 
-    /// Who answers from now on.
+    /// Records the model that answers from now on.
     pub(crate) async fn answered_by(&mut self, model: &str) -> Result<(), ChatError> {
         if self.model() == Some(model) {
             return Ok(());
         }
         self.model = Some(model.to_owned());
-        // One that has not begun begins with it.
+        // A new file begins with it.
         if self.begun {
-            self.put(line(&Line::Model { name: model.to_owned() }), Mode::Append).await?;
+            self.put(line(&ChatLine::Model { name: model.to_owned() }), Mode::Append).await?;
             self.torn = false;
         }
         Ok(())
     }
 
-    /// Adds what was said last.
+    /// Appends the latest message.
     pub(crate) async fn add(&mut self, message: &Message) -> Result<(), ChatError> {
         let written = self.write(std::slice::from_ref(message), Mode::Append).await;
         self.went(written)
     }
 
-    /// A line that could not be written may stand there in part: the next begins on one of its own.
+    /// A failed write may leave half a line: the next write begins on a new one.
     fn went(&mut self, written: Result<(), ChatError>) -> Result<(), ChatError> {
         self.torn = written.is_err();
         self.begun |= written.is_ok();
         written
     }
 
-    /// The conversation is another one now.
+    /// Replaces the whole conversation.
     pub(crate) async fn replace(&mut self, talk: &Conversation) -> Result<(), ChatError> {
-        let mut lines = line(&Line::Afresh);
+        let mut lines = line(&ChatLine::Afresh);
         for message in talk.messages() {
-            lines.push_str(&line(&Line::Message { message: message.clone() }));
+            lines.push_str(&line(&ChatLine::Message { message: message.clone() }));
         }
         let written = self.put(lines, Mode::Append).await;
         self.went(written)
     }
 
     async fn write(&self, messages: &[Message], mode: Mode) -> Result<(), ChatError> {
-        let lines = messages.iter().map(|message| line(&Line::Message { message: message.clone() })).collect();
+        let lines = messages.iter().map(|message| line(&ChatLine::Message { message: message.clone() })).collect();
         self.put(lines, mode).await
     }
 
     async fn put(&self, mut lines: String, mode: Mode) -> Result<(), ChatError> {
         let Some(path) = &self.path else { return Ok(()) };
         if !self.begun {
-            let model = self.model.clone().map(|name| line(&Line::Model { name })).unwrap_or_default();
-            lines.insert_str(0, &(line(&Line::Chat { folder: self.folder.clone(), began: self.began }) + &model));
+            let model = self.model.clone().map(|name| line(&ChatLine::Model { name })).unwrap_or_default();
+            lines.insert_str(0, &(line(&ChatLine::Chat { folder: self.folder.clone(), began: self.began }) + &model));
         }
-        // What was not begun has nothing to keep: a first line that was cut off would be all of it.
+        // A new file has nothing to preserve, and a truncated first line would make it unreadable: overwrite it.
         let mode = if self.begun { mode } else { Mode::Over };
         if self.torn && self.begun {
             lines.insert(0, '\n');
@@ -293,7 +293,7 @@ impl Chat {
             if let Some(parent) = path.parent() {
                 let mut folders = tokio::fs::DirBuilder::new();
                 folders.recursive(true);
-                // What is said concerns nobody else, nor when it was.
+                // Only the user may read conversations, or see when they took place.
                 #[cfg(unix)]
                 folders.mode(0o700);
                 folders.create(parent).await?;
@@ -314,13 +314,13 @@ impl Chat {
     }
 }
 
-fn line(line: &Line) -> String {
+fn line(line: &ChatLine) -> String {
     let mut text = serde_json::to_string(line).unwrap_or_default();
     text.push('\n');
     text
 }
 
-struct Read {
+struct StoredChat {
     folder: PathBuf,
     began: Timestamp,
     messages: Vec<Message>,
@@ -328,26 +328,26 @@ struct Read {
     model: Option<String>,
 }
 
-/// A file's conversation; nothing if there is none.
-async fn read(path: &Path) -> Result<Option<Read>, ChatError> {
-    // Not as text: a line may have been cut off within a character.
+/// Reads a conversation; `None` if there is no such file.
+async fn read(path: &Path) -> Result<Option<StoredChat>, ChatError> {
+    // Bytes, not text: a truncated line may end inside a character.
     let bytes = match tokio::fs::read(path).await {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(ChatError::Io { path: path.to_owned(), source }),
     };
-    let mut lines = bytes.split(|byte| *byte == b'\n').map(serde_json::from_slice::<Line>);
-    let Some(Ok(Line::Chat { folder, began })) = lines.next() else { return Ok(None) };
+    let mut lines = bytes.split(|byte| *byte == b'\n').map(serde_json::from_slice::<ChatLine>);
+    let Some(Ok(ChatLine::Chat { folder, began })) = lines.next() else { return Ok(None) };
     let (mut messages, mut model) = (Vec::new(), None);
     for line in lines.flatten() {
         match line {
-            Line::Message { message } => messages.push(message),
-            Line::Afresh => messages.clear(),
-            Line::Model { name } => model = Some(name),
-            Line::Chat { .. } | Line::Unknown => {}
+            ChatLine::Message { message } => messages.push(message),
+            ChatLine::Afresh => messages.clear(),
+            ChatLine::Model { name } => model = Some(name),
+            ChatLine::Chat { .. } | ChatLine::Unknown => {}
         }
     }
-    Ok(Some(Read { folder, began, messages, torn: !bytes.ends_with(b"\n"), model }))
+    Ok(Some(StoredChat { folder, began, messages, torn: !bytes.ends_with(b"\n"), model }))
 }
 
 async fn names(folder: &Path) -> Result<Vec<String>, ChatError> {
@@ -364,7 +364,7 @@ async fn names(folder: &Path) -> Result<Vec<String>, ChatError> {
     Ok(names)
 }
 
-/// A name that cannot lead anywhere else.
+/// Whether the name stays inside the folder.
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= 64 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
 }
@@ -374,25 +374,25 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_conversation_is_taken_up_where_it_was() {
+    async fn a_conversation_is_resumed_where_it_was() {
         let home = tempfile::tempdir().unwrap();
-        let shelf = Shelf::new(Some(home.path().to_owned()));
+        let chat_store = ChatStore::new(Some(home.path().to_owned()));
         let folder = Path::new("/workspace");
-        let mut chat = shelf.begin(folder, Timestamp::from_millis(1));
-        assert!(matches!(shelf.open(&chat.id).await, Err(ChatError::NotFound(_))), "nothing was said");
+        let mut chat = chat_store.begin(folder, Timestamp::from_millis(1));
+        assert!(matches!(chat_store.open(&chat.id).await, Err(ChatError::NotFound(_))), "nothing was said");
         chat.ensure().await.unwrap();
         chat.ensure().await.unwrap();
-        assert!(shelf.open(&chat.id).await.unwrap().1.is_empty());
+        assert!(chat_store.open(&chat.id).await.unwrap().1.is_empty());
         chat.add(&Message::user("one")).await.unwrap();
         chat.add(&Message::assistant("two")).await.unwrap();
-        let (mut again, talk) = shelf.open(&chat.id).await.unwrap();
+        let (mut again, talk) = chat_store.open(&chat.id).await.unwrap();
         assert_eq!(talk.messages(), [Message::user("one"), Message::assistant("two")]);
         again.replace(&Conversation::new(vec![Message::user("sum")])).await.unwrap();
         again.add(&Message::assistant("three")).await.unwrap();
-        let (_, talk) = shelf.open(&chat.id).await.unwrap();
+        let (_, talk) = chat_store.open(&chat.id).await.unwrap();
         assert_eq!(talk.messages(), [Message::user("sum"), Message::assistant("three")]);
-        assert_eq!(shelf.latest(folder).await.unwrap().as_ref(), Some(&chat.id));
-        assert_eq!(shelf.latest(Path::new("/elsewhere")).await.unwrap(), None);
+        assert_eq!(chat_store.latest(folder).await.unwrap().as_ref(), Some(&chat.id));
+        assert_eq!(chat_store.latest(Path::new("/elsewhere")).await.unwrap(), None);
     }
 
     #[cfg(unix)]
@@ -401,33 +401,33 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let place = tempfile::tempdir().unwrap();
         let home = place.path().join("builtin");
-        let shelf = Shelf::new(Some(home.clone()));
-        let mut chat = shelf.begin(Path::new("/w"), Timestamp::from_millis(1));
+        let chat_store = ChatStore::new(Some(home.clone()));
+        let mut chat = chat_store.begin(Path::new("/w"), Timestamp::from_millis(1));
         chat.add(&Message::user("one")).await.unwrap();
         let place = (&ChatOwner::User, Path::new("/w"));
-        shelf.save("kept", place, &chat, &Conversation::default()).await.unwrap();
+        chat_store.save("kept", place, &chat, &Conversation::default()).await.unwrap();
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         for folder in [&home, &home.join(CHATS), &home.join(SAVED)] {
             assert_eq!(mode(folder), 0o700, "{}", folder.display());
         }
-        assert_eq!(mode(&shelf.path(&chat.id).unwrap()), 0o600);
+        assert_eq!(mode(&chat_store.path(&chat.id).unwrap()), 0o600);
     }
 
     #[tokio::test]
-    async fn a_line_that_was_cut_off_costs_no_other() {
+    async fn a_truncated_line_costs_no_other() {
         let home = tempfile::tempdir().unwrap();
-        let shelf = Shelf::new(Some(home.path().to_owned()));
+        let chat_store = ChatStore::new(Some(home.path().to_owned()));
         for broken in [&b"{\"type\":\"mess"[..], b"{\"type\":\"message\",\"message\":{\"text\":\"\xe6\xbc"] {
-            let mut chat = shelf.begin(Path::new("/w"), Timestamp::from_millis(1));
+            let mut chat = chat_store.begin(Path::new("/w"), Timestamp::from_millis(1));
             chat.add(&Message::user("one")).await.unwrap();
-            let path = shelf.path(&chat.id).unwrap();
+            let path = chat_store.path(&chat.id).unwrap();
             let whole = std::fs::read(&path).unwrap();
             std::fs::write(&path, [&whole[..], broken].concat()).unwrap();
-            assert_eq!(shelf.latest(Path::new("/w")).await.unwrap().as_ref(), Some(&chat.id));
-            let (mut again, talk) = shelf.open(&chat.id).await.unwrap();
+            assert_eq!(chat_store.latest(Path::new("/w")).await.unwrap().as_ref(), Some(&chat.id));
+            let (mut again, talk) = chat_store.open(&chat.id).await.unwrap();
             assert_eq!(talk.messages(), [Message::user("one")]);
             again.add(&Message::assistant("two")).await.unwrap();
-            let (_, talk) = shelf.open(&chat.id).await.unwrap();
+            let (_, talk) = chat_store.open(&chat.id).await.unwrap();
             assert_eq!(talk.messages(), [Message::user("one"), Message::assistant("two")]);
         }
     }
@@ -435,42 +435,51 @@ mod tests {
     #[tokio::test]
     async fn the_model_that_answered_last_is_known_again() {
         let home = tempfile::tempdir().unwrap();
-        let shelf = Shelf::new(Some(home.path().to_owned()));
-        let mut chat = shelf.begin(Path::new("/w"), Timestamp::from_millis(1));
+        let chat_store = ChatStore::new(Some(home.path().to_owned()));
+        let mut chat = chat_store.begin(Path::new("/w"), Timestamp::from_millis(1));
         chat.answered_by("anthropic/one").await.unwrap();
-        assert!(matches!(shelf.open(&chat.id).await, Err(ChatError::NotFound(_))), "nothing was said");
+        assert!(matches!(chat_store.open(&chat.id).await, Err(ChatError::NotFound(_))), "nothing was said");
         chat.add(&Message::user("hello")).await.unwrap();
-        assert_eq!(shelf.open(&chat.id).await.unwrap().0.model(), Some("anthropic/one"));
+        assert_eq!(chat_store.open(&chat.id).await.unwrap().0.model(), Some("anthropic/one"));
         chat.answered_by("openai/two").await.unwrap();
-        let (again, talk) = shelf.open(&chat.id).await.unwrap();
+        let (again, talk) = chat_store.open(&chat.id).await.unwrap();
         assert_eq!((again.model(), talk.messages().len()), (Some("openai/two"), 1));
     }
 
     #[tokio::test]
     async fn saved_ones_have_names_that_lead_nowhere_else() {
         let home = tempfile::tempdir().unwrap();
-        let shelf = Shelf::new(Some(home.path().to_owned()));
-        let chat = shelf.begin(Path::new("/w"), Timestamp::from_millis(1));
+        let chat_store = ChatStore::new(Some(home.path().to_owned()));
+        let chat = chat_store.begin(Path::new("/w"), Timestamp::from_millis(1));
         let talk = Conversation::new(vec![Message::user("one")]);
         let (own, root) = (ChatOwner::User, Path::new("/w"));
-        shelf.save("before-lunch", (&own, root), &chat, &talk).await.unwrap();
-        assert_eq!(shelf.list(&own, root).await.unwrap(), ["before-lunch"]);
-        assert_eq!(shelf.load("before-lunch", &own, root).await.unwrap(), talk);
+        chat_store.save("before-lunch", (&own, root), &chat, &talk).await.unwrap();
+        assert_eq!(chat_store.list(&own, root).await.unwrap(), ["before-lunch"]);
+        assert_eq!(chat_store.load("before-lunch", &own, root).await.unwrap(), talk);
         // Neither a root below or above, nor another owner, whatever their name leads to.
-        shelf.save("deeper", (&own, Path::new("/w/x.jsonl")), &chat, &talk).await.unwrap();
-        assert_eq!(shelf.list(&own, root).await.unwrap(), ["before-lunch"]);
-        assert!(shelf.list(&own, Path::new("/")).await.unwrap().is_empty());
+        chat_store.save("deeper", (&own, Path::new("/w/x.jsonl")), &chat, &talk).await.unwrap();
+        assert_eq!(chat_store.list(&own, root).await.unwrap(), ["before-lunch"]);
+        assert!(chat_store.list(&own, Path::new("/")).await.unwrap().is_empty());
         for name in ["ann", "../user", "user", ""] {
             let other = ChatOwner::Account(name.to_owned());
-            assert!(shelf.list(&other, root).await.unwrap().is_empty(), "{name}");
-            assert!(matches!(shelf.load("before-lunch", &other, root).await, Err(ChatError::NotFound(_))), "{name}");
-            assert!(matches!(shelf.delete("before-lunch", &other, root).await, Err(ChatError::NotFound(_))), "{name}");
+            assert!(chat_store.list(&other, root).await.unwrap().is_empty(), "{name}");
+            assert!(
+                matches!(chat_store.load("before-lunch", &other, root).await, Err(ChatError::NotFound(_))),
+                "{name}"
+            );
+            assert!(
+                matches!(chat_store.delete("before-lunch", &other, root).await, Err(ChatError::NotFound(_))),
+                "{name}"
+            );
         }
-        assert!(shelf.list(&ChatOwner::Guests, root).await.unwrap().is_empty());
-        shelf.delete("before-lunch", &own, root).await.unwrap();
-        assert!(matches!(shelf.load("before-lunch", &own, root).await, Err(ChatError::NotFound(_))));
+        assert!(chat_store.list(&ChatOwner::Guests, root).await.unwrap().is_empty());
+        chat_store.delete("before-lunch", &own, root).await.unwrap();
+        assert!(matches!(chat_store.load("before-lunch", &own, root).await, Err(ChatError::NotFound(_))));
         for bad in ["../x", "", "a/b", "a.b"] {
-            assert!(matches!(shelf.save(bad, (&own, root), &chat, &talk).await, Err(ChatError::BadName(_))), "{bad}");
+            assert!(
+                matches!(chat_store.save(bad, (&own, root), &chat, &talk).await, Err(ChatError::BadName(_))),
+                "{bad}"
+            );
         }
     }
 }

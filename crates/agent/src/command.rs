@@ -1,21 +1,21 @@
-//! A line for the shell, read far enough to be sure of what it runs, or told apart as one that is not.
+//! Parses a shell command far enough to know which programs it runs, or reports that this is not certain.
 //!
-//! Pure. It knows no more of the shell than it can be certain of: words, quotes, and what stands between commands.
-//! Everything else (substitutions, files written to, groups, loops, assignments …) makes the line [`NotSure`], and
-//! whoever judges it must ask. Being too careful costs a question; being too sure costs a file.
+//! Pure. Understands words, quotes and separators between commands. Everything else (substitutions, redirections to
+//! files, groups, loops, assignments …) makes the command [`Uncertain`], and the caller must ask. Being too careful
+//! costs a question; being too sure costs a file.
 
 mod links;
-mod looks;
+mod read_only;
 mod runner;
 mod scan;
 
 use std::fmt;
 
-pub(crate) use looks::Trust;
+pub(crate) use read_only::Trust;
 pub(crate) use runner::{is_runner, runs_others};
-pub(crate) use scan::Sight;
+pub(crate) use scan::Candidates;
 
-/// What a line runs: its simple commands, in their order.
+/// The simple commands of a shell command, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Script {
     pub(crate) commands: Vec<Simple>,
@@ -27,21 +27,21 @@ pub(crate) struct Simple {
     pub(crate) words: Vec<Word>,
 }
 
-/// One word, as the program gets it.
+/// One word, as the program receives it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Word {
     pub(crate) text: String,
-    /// The shell puts names of files in its place.
+    /// The shell expands it to file names.
     pub(crate) glob: bool,
-    /// It begins with a `~` that the shell puts a home folder in the place of.
+    /// It begins with a `~` that the shell replaces by a home folder.
     home: bool,
-    /// A part of it was quoted, so it is no word of the shell's own.
+    /// Part of it was quoted, so it is not a keyword of the shell.
     quoted: bool,
 }
 
-/// Why nobody can say what a line runs without running it.
+/// Why it is not certain which programs a shell command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum NotSure {
+pub(crate) enum Uncertain {
     #[error("it puts something in the place of a variable or a command")]
     Substitution,
     #[error("it reads from or writes to a file")]
@@ -58,31 +58,31 @@ pub(crate) enum NotSure {
     Broken,
 }
 
-/// Words that begin something other than a simple command.
+/// Keywords that begin something other than a simple command.
 const RESERVED: [&str; 22] = [
     "!", "[[", "]]", "{", "}", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if",
     "in", "select", "then", "time", "until", "while",
 ];
 
 impl Script {
-    /// Reads a line as a POSIX shell or bash would.
-    pub(crate) fn parse(line: &str) -> Result<Self, NotSure> {
+    /// Parses a command as a POSIX shell or bash would.
+    pub(crate) fn parse(line: &str) -> Result<Self, Uncertain> {
         let mut reader = Reader { rest: line.chars().peekable(), commands: Vec::new(), simple: Simple::default() };
         reader.read()?;
         if reader.commands.is_empty() {
-            return Err(NotSure::Broken);
+            return Err(Uncertain::Broken);
         }
         Ok(Self { commands: reader.commands })
     }
 
-    /// Whether commands may be hidden in it although it reads plainly: as arguments of a program that runs them.
+    /// Whether commands may be hidden in arguments of a program that runs other programs.
     pub(crate) fn hides_commands(&self) -> bool {
         self.commands.iter().any(Simple::runs_others)
     }
 }
 
 impl Simple {
-    /// The name it is called by.
+    /// The program's name as written.
     pub(crate) fn name(&self) -> &str {
         self.words.first().map_or("", |word| word.text.as_str())
     }
@@ -91,7 +91,7 @@ impl Simple {
         self.words.get(1..).unwrap_or_default()
     }
 
-    /// Whether it begins with these words, each of them certain.
+    /// Whether it begins with these words, each without expansion.
     pub(crate) fn begins_with(&self, words: &[String]) -> bool {
         let is = |(word, expected): (&Word, &String)| !word.glob && word.text == *expected;
         self.words.len() >= words.len() && self.words.iter().zip(words).all(is)
@@ -105,7 +105,7 @@ impl fmt::Display for Simple {
     }
 }
 
-/// One line that the shell reads as exactly these words.
+/// Quotes words so that the shell reads exactly them.
 pub(crate) fn quote(words: &[String]) -> String {
     let plain = |char: char| char.is_ascii_alphanumeric() || "_-./:@%+,=".contains(char);
     let word = |word: &String| {
@@ -118,16 +118,16 @@ pub(crate) fn quote(words: &[String]) -> String {
     words.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// What is read, what was read, and the command that is being read.
+/// Parser state: the rest of the input, the commands so far, and the current command.
 struct Reader<'a> {
     rest: std::iter::Peekable<std::str::Chars<'a>>,
     commands: Vec<Simple>,
     simple: Simple,
 }
 
-/// What stood after a command.
+/// Separator after a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Joint {
+enum Separator {
     /// Another command must follow.
     Open,
     /// Another command may follow.
@@ -135,12 +135,12 @@ enum Joint {
 }
 
 impl Reader<'_> {
-    fn read(&mut self) -> Result<(), NotSure> {
-        let mut joint = Joint::Closed;
+    fn read(&mut self) -> Result<(), Uncertain> {
+        let mut joint = Separator::Closed;
         while let Some(&next) = self.rest.peek() {
             match next {
                 ' ' | '\t' => self.skip(),
-                // The line goes on, and what comes next may still begin a comment.
+                // A line continuation; what follows may still begin a comment.
                 '\\' if self.goes_on() => {
                     self.skip();
                     self.skip();
@@ -148,7 +148,7 @@ impl Reader<'_> {
                 '\n' => {
                     self.skip();
                     if self.end_command()? {
-                        joint = Joint::Closed;
+                        joint = Separator::Closed;
                     }
                 }
                 '#' => while self.rest.next_if(|char| *char != '\n').is_some() {},
@@ -156,12 +156,12 @@ impl Reader<'_> {
                     self.skip();
                     let twice = self.rest.next_if_eq(&next).is_some();
                     if next == ';' && twice {
-                        return Err(NotSure::Group); // of a `case`
+                        return Err(Uncertain::Group); // of a `case`
                     }
                     if next == '|' && !twice {
                         self.rest.next_if_eq(&'&');
                     }
-                    joint = if next == '|' { Joint::Open } else { Joint::Closed };
+                    joint = if next == '|' { Separator::Open } else { Separator::Closed };
                     self.must_end_command()?;
                 }
                 '&' => {
@@ -171,21 +171,21 @@ impl Reader<'_> {
                         self.target()?;
                         continue;
                     }
-                    joint = if self.rest.next_if_eq(&'&').is_some() { Joint::Open } else { Joint::Closed };
+                    joint = if self.rest.next_if_eq(&'&').is_some() { Separator::Open } else { Separator::Closed };
                     self.must_end_command()?;
                 }
-                '(' | ')' => return Err(NotSure::Group),
+                '(' | ')' => return Err(Uncertain::Group),
                 '<' | '>' => self.redirect()?,
                 _ => self.word()?,
             }
         }
         match (self.end_command()?, joint) {
-            (false, Joint::Open) => Err(NotSure::Broken),
+            (false, Separator::Open) => Err(Uncertain::Broken),
             _ => Ok(()),
         }
     }
 
-    /// Whether a backslash and the end of a line come next, which the shell takes out before it looks for words.
+    /// Whether a line continuation (backslash, newline) comes next; the shell removes it before it splits words.
     fn goes_on(&self) -> bool {
         let mut ahead = self.rest.clone();
         ahead.next() == Some('\\') && ahead.next() == Some('\n')
@@ -195,45 +195,45 @@ impl Reader<'_> {
         self.rest.next();
     }
 
-    /// Ends the command that is being read, if there is one.
-    fn end_command(&mut self) -> Result<bool, NotSure> {
+    /// Ends the current command, if there is one.
+    fn end_command(&mut self) -> Result<bool, Uncertain> {
         let simple = std::mem::take(&mut self.simple);
         let Some(first) = simple.words.first() else { return Ok(false) };
         if first.glob || first.text.is_empty() || first.text.starts_with('~') {
-            return Err(NotSure::Guess);
+            return Err(Uncertain::Guess);
         }
         if RESERVED.contains(&first.text.as_str()) {
-            return Err(NotSure::Group);
+            return Err(Uncertain::Group);
         }
         self.commands.push(simple);
         Ok(true)
     }
 
-    fn must_end_command(&mut self) -> Result<(), NotSure> {
-        if self.end_command()? { Ok(()) } else { Err(NotSure::Broken) }
+    fn must_end_command(&mut self) -> Result<(), Uncertain> {
+        if self.end_command()? { Ok(()) } else { Err(Uncertain::Broken) }
     }
 
-    /// Reads a word, or the number of what is redirected after it.
-    fn word(&mut self) -> Result<(), NotSure> {
+    /// Reads a word, or the file descriptor number before a redirection.
+    fn word(&mut self) -> Result<(), Uncertain> {
         let word = self.take_word()?;
         let number = !word.quoted && !word.text.is_empty() && word.text.chars().all(|char| char.is_ascii_digit());
         if number && matches!(self.rest.peek(), Some('<' | '>')) {
             return self.redirect();
         }
         if self.simple.words.is_empty() && assigns(&word.text) {
-            return Err(NotSure::Assignment);
+            return Err(Uncertain::Assignment);
         }
         self.simple.words.push(word);
         Ok(())
     }
 
-    /// Lets pass what touches no file: one stream into another, or into nothing.
-    fn redirect(&mut self) -> Result<(), NotSure> {
+    /// Accepts redirections that touch no file: to another descriptor or to `/dev/null`.
+    fn redirect(&mut self) -> Result<(), Uncertain> {
         let into = self.rest.next();
         if self.rest.next_if_eq(&'&').is_some() {
             let stream = self.take_word()?;
             let known = !stream.text.is_empty() && stream.text.chars().all(|char| char.is_ascii_digit());
-            return if known { Ok(()) } else { Err(NotSure::Redirection) };
+            return if known { Ok(()) } else { Err(Uncertain::Redirection) };
         }
         match into {
             Some('>') => {
@@ -244,14 +244,14 @@ impl Reader<'_> {
         }
     }
 
-    fn target(&mut self) -> Result<(), NotSure> {
+    fn target(&mut self) -> Result<(), Uncertain> {
         while self.rest.next_if(|char| matches!(char, ' ' | '\t')).is_some() {}
         let target = self.take_word()?;
-        if target.text == "/dev/null" { Ok(()) } else { Err(NotSure::Redirection) }
+        if target.text == "/dev/null" { Ok(()) } else { Err(Uncertain::Redirection) }
     }
 
-    /// The characters up to the next that ends a word; none if there is no word.
-    fn take_word(&mut self) -> Result<Word, NotSure> {
+    /// Reads up to the end of the word; `None` if there is no word.
+    fn take_word(&mut self) -> Result<Word, Uncertain> {
         let mut word = Word::default();
         while let Some(&next) = self.rest.peek() {
             match next {
@@ -272,11 +272,11 @@ impl Reader<'_> {
                             word.quoted = true;
                             word.text.push(char);
                         }
-                        None => return Err(NotSure::Broken),
+                        None => return Err(Uncertain::Broken),
                     }
                 }
-                '$' | '`' => return Err(NotSure::Substitution),
-                '{' | '}' => return Err(NotSure::Braces),
+                '$' | '`' => return Err(Uncertain::Substitution),
+                '{' | '}' => return Err(Uncertain::Braces),
                 char => {
                     self.skip();
                     word.glob |= matches!(char, '*' | '?' | '[');
@@ -288,41 +288,41 @@ impl Reader<'_> {
         Ok(word)
     }
 
-    fn single(&mut self, word: &mut Word) -> Result<(), NotSure> {
+    fn single(&mut self, word: &mut Word) -> Result<(), Uncertain> {
         word.quoted = true;
         loop {
             match self.rest.next() {
                 Some('\'') => return Ok(()),
                 Some(char) => word.text.push(char),
-                None => return Err(NotSure::Broken),
+                None => return Err(Uncertain::Broken),
             }
         }
     }
 
-    fn double(&mut self, word: &mut Word) -> Result<(), NotSure> {
+    fn double(&mut self, word: &mut Word) -> Result<(), Uncertain> {
         word.quoted = true;
         loop {
             match self.rest.next() {
                 Some('"') => return Ok(()),
-                Some('`') => return Err(NotSure::Substitution),
-                // A dollar sign at the end of a pattern stands for itself.
+                Some('`') => return Err(Uncertain::Substitution),
+                // A dollar sign at the end of a pattern is literal.
                 Some('$') if !matches!(self.rest.peek(), Some('"' | ' ' | '|' | ')' | '/')) => {
-                    return Err(NotSure::Substitution);
+                    return Err(Uncertain::Substitution);
                 }
                 Some('\\') => match self.rest.next() {
                     Some('\n') => {}
                     Some(char @ ('$' | '`' | '"' | '\\')) => word.text.push(char),
                     Some(char) => word.text.extend(['\\', char]),
-                    None => return Err(NotSure::Broken),
+                    None => return Err(Uncertain::Broken),
                 },
                 Some(char) => word.text.push(char),
-                None => return Err(NotSure::Broken),
+                None => return Err(Uncertain::Broken),
             }
         }
     }
 }
 
-/// `NAME=…`, `NAME+=…` or `NAME[…]=…`, whatever is quoted of it.
+/// Whether it is an assignment (`NAME=…`, `NAME+=…` or `NAME[…]=…`), quoted or not.
 fn assigns(word: &str) -> bool {
     let Some((name, _)) = word.split_once('=') else { return false };
     let name = name.strip_suffix('+').unwrap_or(name);

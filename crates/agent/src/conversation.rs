@@ -1,7 +1,7 @@
-//! What was said so far, in words that fit every model.
+//! The conversation so far, in a form that fits every model.
 //!
-//! It is always whole: every call of a tool has its answer before the model is asked again, also after a cancelled
-//! turn. How a provider spells it is the business of `model`.
+//! Always complete: every tool call has its answer before the model is asked again, also after a cancelled turn.
+//! `model` translates it for each provider.
 
 use multitap_event::Image;
 use serde::{Deserialize, Serialize};
@@ -11,19 +11,19 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "camelCase")]
 pub(crate) enum Message {
-    User(Said),
+    User(UserText),
     Assistant {
         parts: Vec<Part>,
     },
-    /// The answers to the calls of the message before, in their order.
+    /// The answers to the calls of the previous message, in order.
     Results {
         answers: Vec<Answer>,
     },
 }
 
-/// What the user said.
+/// A message of the user.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Said {
+pub(crate) struct UserText {
     pub(crate) text: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) images: Vec<Image>,
@@ -31,14 +31,14 @@ pub(crate) struct Said {
 
 impl Message {
     pub(crate) fn user(text: impl Into<String>) -> Self {
-        Self::User(Said { text: text.into(), images: Vec::new() })
+        Self::User(UserText { text: text.into(), images: Vec::new() })
     }
 
     pub(crate) fn assistant(text: impl Into<String>) -> Self {
         Self::Assistant { parts: vec![Part::Text { text: text.into() }] }
     }
 
-    /// About how much it is, for telling how full the context is.
+    /// Approximate size, to estimate how full the context is.
     fn bytes(&self) -> usize {
         match self {
             Self::User(said) => said.text.len() + said.images.iter().map(|image| image.data.len()).sum::<usize>(),
@@ -48,7 +48,7 @@ impl Message {
     }
 }
 
-/// A piece of what the model said.
+/// A part of what the model said.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub(crate) enum Part {
@@ -57,7 +57,7 @@ pub(crate) enum Part {
     },
     Thought {
         text: String,
-        /// By which the provider knows its own thought again.
+        /// By which the provider recognises its own thought.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
     },
@@ -73,19 +73,19 @@ impl Part {
     }
 }
 
-/// The model wants a tool to be run.
+/// The model asks to run a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Call {
-    /// The model's own name for it; not unique beyond one reply.
+    /// The model's id for it; unique within one reply only.
     pub(crate) id: String,
     pub(crate) name: String,
-    /// An object; anything else is what the model sent where an object was due.
+    /// An object; anything else is what the model sent instead of one.
     pub(crate) arguments: Value,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) signature: Option<String>,
 }
 
-/// What a tool gave back.
+/// The result of a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Answer {
     /// [`Call::id`].
@@ -98,19 +98,19 @@ pub(crate) struct Answer {
     pub(crate) failed: bool,
 }
 
-/// The conversation as the model is given it.
+/// The conversation as it is sent to the model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Conversation {
     messages: Vec<Message>,
 }
 
-/// Bytes of text that make about one token.
+/// Average bytes of text per token.
 const BYTES_PER_TOKEN: usize = 4;
 
 impl Conversation {
     pub(crate) fn new(messages: Vec<Message>) -> Self {
         let mut conversation = Self { messages };
-        conversation.mend();
+        conversation.repair();
         conversation
     }
 
@@ -126,22 +126,21 @@ impl Conversation {
         self.messages.push(message);
     }
 
-    /// About how many tokens it is, where no model has counted them.
+    /// Estimated tokens, where no model has counted them.
     pub(crate) fn guessed_tokens(&self) -> u64 {
         let bytes: usize = self.messages.iter().map(Message::bytes).sum();
         u64::try_from(bytes / BYTES_PER_TOKEN).unwrap_or(u64::MAX)
     }
 
-    /// The last thing the user asked for.
-    pub(crate) fn last_prompt(&self) -> Option<&Said> {
+    /// The last message of the user.
+    pub(crate) fn last_prompt(&self) -> Option<&UserText> {
         self.messages.iter().rev().find_map(|message| match message {
             Message::User(said) => Some(said),
             Message::Assistant { .. } | Message::Results { .. } => None,
         })
     }
 
-    /// Puts a summary in the place of all that was said, and repeats what the user asked for last if the answer to it
-    /// is not there yet.
+    /// Replaces the conversation by a summary, and repeats the user's last message if it has no answer yet.
     pub(crate) fn sum_up(&mut self, summary: &str) {
         let unanswered = !matches!(self.messages.last(), Some(Message::Assistant { .. }) | None);
         let asked = self.last_prompt().filter(|_| unanswered).cloned();
@@ -153,9 +152,9 @@ impl Conversation {
         }
     }
 
-    /// Gives an answer to every call that was cut off before it had one, and leaves out answers to calls that are not
-    /// there, so that a model takes the whole again.
-    fn mend(&mut self) {
+    /// Answers every interrupted call that has no answer, and drops answers without a call, so that models accept the
+    /// conversation.
+    fn repair(&mut self) {
         let mut whole = Vec::with_capacity(self.messages.len());
         let mut messages = std::mem::take(&mut self.messages).into_iter().peekable();
         while let Some(message) = messages.next() {
@@ -173,7 +172,7 @@ impl Conversation {
             };
             for call in calls {
                 if !answers.iter().any(|answer| answer.id == call.id) {
-                    answers.push(call.unanswered("it was cut off before it was done"));
+                    answers.push(call.unanswered("interrupted before it was done"));
                 }
             }
             whole.push(Message::Results { answers });
@@ -192,7 +191,7 @@ fn calls(message: &Message) -> Vec<Call> {
 }
 
 impl Call {
-    /// What the model hears of a call that came to nothing.
+    /// The answer to a call that did not run.
     pub(crate) fn unanswered(&self, why: &str) -> Answer {
         Answer { id: self.id.clone(), name: self.name.clone(), text: why.to_owned(), images: Vec::new(), failed: true }
     }
@@ -207,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_was_cut_off_gets_an_answer() {
+    fn an_interrupted_call_gets_an_answer() {
         let parts = vec![Part::Call(call("a")), Part::Call(call("b"))];
         let answer = Answer { failed: false, ..call("a").unanswered("found") };
         let read = Conversation::new(vec![

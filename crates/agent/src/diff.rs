@@ -1,7 +1,7 @@
 //! The unified diff of two texts.
 
-/// The diff from `before` (nothing: there is no such file yet) to `after`, headed like git's; empty if they are the
-/// same.
+/// The diff from `before` (`None`: the file does not exist yet) to `after`, with Git's headers; empty if they are
+/// equal.
 pub(crate) fn unified(path: &str, before: Option<&str>, after: &str) -> String {
     if before == Some(after) {
         return String::new();

@@ -1,11 +1,10 @@
-//! Judges edited answers to the questions of agents that have rules of their own.
+//! Judges edited answers for agents that have rules of their own.
 //!
-//! Such an agent checks the call that it asks about, and runs an edited one unchecked. So an edit may change content,
-//! never where it goes; and an edited command is read here, by the session's own block rules and mode. What cannot be
-//! read with certainty is refused.
+//! Such an agent checks the call it asks about, and runs an edited one unchecked. So an edit may change content, but
+//! not its destination; an edited command is judged here, by the session's own block rules and mode. A command that
+//! cannot be parsed with certainty is refused.
 //!
-//! Must not come in: what an agent is called, or what it calls its tools' arguments: it says itself what an edit makes
-//! of a call.
+//! Must not come in: agent names and their argument names; the agent's side reports what an edit makes of a call.
 
 use multitap_event::{AgentLink, ApprovalMode, Details, EditReview, EditedCall, Question, REVIEW_QUEUE};
 use tokio::sync::{mpsc, oneshot};
@@ -16,7 +15,7 @@ use crate::job::Access;
 use crate::policy::{Policy, Verdict};
 use crate::tools::shell;
 
-/// The same agent, whose edited answers have to pass these block rules (`--block-tool`, as the agent spells them).
+/// Wraps an agent so that edited answers must pass these block rules (`--block-tool`, as the agent spells them).
 pub fn edit_gate(link: AgentLink, blocked: &[String], tasks: &TaskTracker) -> AgentLink {
     let (reviews, edits) = mpsc::channel(REVIEW_QUEUE);
     let gate = Gate { blocked: blocked.to_vec() };
@@ -29,13 +28,13 @@ struct Gate {
 }
 
 impl Gate {
-    /// Until the owner of the session or its agent is gone.
+    /// Runs until the owner of the session or its agent is gone.
     async fn run(self, mut edits: mpsc::Receiver<EditReview>, agent: mpsc::Sender<EditReview>) {
         while let Some(EditReview { question, decide, mode, reply }) = edits.recv().await {
             let (to_agent, edited) = oneshot::channel();
             let asked = EditReview { question: question.clone(), decide, mode, reply: to_agent };
             if agent.send(asked).await.is_err() {
-                // Dropping the queue says that the agent takes no edits.
+                // Dropping the queue tells the session that the agent accepts no edits.
                 return;
             }
             let Ok(edited) = edited.await else { continue };
@@ -56,7 +55,7 @@ impl Gate {
             _ => false,
         };
         if same(&question.details, &edited.details) {
-            // The agent has checked this one itself.
+            // The agent checked this one itself.
             return Ok(());
         }
         if mode == Some(ApprovalMode::Plan) {
@@ -140,7 +139,7 @@ mod tests {
             }
             assert_eq!(edit(&[rule], "echo bye").is_ok(), rule != "Bash", "{rule}");
         }
-        // Whatever the rules: what cannot be read is refused.
+        // Whatever the rules: what cannot be parsed is refused.
         for to in
             ["echo $(touch x)", "echo hi > x", "$CMD", "eval x", "sh -c 'echo'", "if x; then y; fi", "a=1 ls", "'"]
         {

@@ -1,7 +1,6 @@
-//! A call that is ready to run: its arguments are checked, its paths lie inside, its change is worked out.
+//! A tool call that is ready to run: its arguments are checked, its paths resolved, its change computed.
 //!
-//! What a question about it shows and what the policy judges is read from here, so that people, rules and the tool
-//! itself look at the same thing.
+//! The question shown to people and the policy both read it, so that people, rules and the tool see the same thing.
 
 use std::path::Path;
 
@@ -11,16 +10,16 @@ use serde_json::{Map, Value};
 use crate::tools::ask::Ask;
 use crate::tools::change::Change;
 use crate::tools::fetch::Fetch;
-use crate::tools::look::Look;
+use crate::tools::file_tool::FileTool;
 use crate::tools::mcp::Mcp;
 use crate::tools::memory::Remember;
 use crate::tools::shell::Command;
 use crate::tools::todos::Todos;
 
-/// One call, ready.
+/// One call, ready to run.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Job {
-    Look(Look),
+    FileTool(FileTool),
     Change(Change),
     Todos(Todos),
     Ask(Ask),
@@ -33,10 +32,10 @@ pub(crate) enum Job {
 /// What a job would touch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Access<'a> {
-    /// Nothing that is not the agent's own.
+    /// Nothing but the agent's own state.
     Own,
     /// Reads inside the workspace.
-    Look,
+    Read,
     /// Changes a file inside the workspace.
     Change {
         file: &'a Path,
@@ -49,7 +48,7 @@ pub(crate) enum Access<'a> {
         command: &'a str,
         directory: &'a Path,
     },
-    /// Reaches out to these addresses.
+    /// Fetches these addresses.
     Fetch {
         urls: &'a [String],
     },
@@ -62,7 +61,7 @@ pub(crate) enum Access<'a> {
     Ask,
 }
 
-/// An answer's own content does not fit the job.
+/// The content of an edited answer does not fit the job.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0} takes no other content")]
 pub(crate) struct TakesNoContent(pub(crate) String);
@@ -71,7 +70,7 @@ impl Job {
     /// One line for people.
     pub(crate) fn title(&self) -> String {
         match self {
-            Self::Look(look) => look.title(),
+            Self::FileTool(look) => look.title(),
             Self::Change(change) => change.title(),
             Self::Todos(todos) => todos.title(),
             Self::Ask(ask) => ask.question.clone(),
@@ -84,7 +83,7 @@ impl Job {
 
     pub(crate) fn access(&self) -> Access<'_> {
         match self {
-            Self::Look(_) => Access::Look,
+            Self::FileTool(_) => Access::Read,
             Self::Change(change) => change.access(),
             Self::Todos(_) => Access::Own,
             Self::Ask(_) => Access::Ask,
@@ -99,7 +98,7 @@ impl Job {
     pub(crate) fn details(&self) -> Details {
         match self {
             Self::Change(change) => change.details(),
-            Self::Look(_) | Self::Todos(_) => Details::Text { text: self.title(), arguments: Map::new() },
+            Self::FileTool(_) | Self::Todos(_) => Details::Text { text: self.title(), arguments: Map::new() },
             Self::Ask(ask) => {
                 let asked = AskedQuestion {
                     question: ask.question.clone(),
@@ -117,31 +116,31 @@ impl Job {
         }
     }
 
-    /// What an answer may bring along.
+    /// What an answer may change.
     pub(crate) fn edits(&self) -> Vec<Edit> {
         match self {
             Self::Change(change) => change.edits(),
             Self::Shell(_) => vec![Edit::NewContent, Edit::NewInput],
             Self::Fetch(_) | Self::Remember(_) | Self::Mcp(_) => vec![Edit::NewInput],
-            Self::Look(_) | Self::Todos(_) | Self::Ask(_) => Vec::new(),
+            Self::FileTool(_) | Self::Todos(_) | Self::Ask(_) => Vec::new(),
         }
     }
 
-    /// Puts an answer's own content where the arguments of the call have theirs.
+    /// Puts the content of an edited answer into the arguments of the call.
     pub(crate) fn put_content(&self, arguments: &mut Map<String, Value>, content: String) {
         match self {
             Self::Shell(_) => drop(arguments.insert("command".to_owned(), content.into())),
             Self::Change(change) => {
-                // The pieces that were to be replaced do not say what is written now.
+                // The replacements of the original call no longer describe what is written.
                 arguments.clear();
                 arguments.insert("file_path".to_owned(), change.named().into());
                 arguments.insert("content".to_owned(), content.into());
             }
-            Self::Look(_) | Self::Todos(_) | Self::Ask(_) | Self::Fetch(_) | Self::Remember(_) | Self::Mcp(_) => {}
+            Self::FileTool(_) | Self::Todos(_) | Self::Ask(_) | Self::Fetch(_) | Self::Remember(_) | Self::Mcp(_) => {}
         }
     }
 
-    /// The same, when the user runs it and not the model.
+    /// The same job when the user runs it and not the model.
     pub(crate) fn by_user(self) -> Self {
         match self {
             Self::Shell(command) => Self::Shell(command.by_user()),
@@ -149,12 +148,12 @@ impl Job {
         }
     }
 
-    /// Does something else instead: another text for the file, another command.
+    /// The same job with other content: another text for the file, another command.
     pub(crate) fn with_content(self, content: String) -> Result<Self, TakesNoContent> {
         match self {
             Self::Change(change) => Ok(Self::Change(change.with_content(content))),
             Self::Shell(command) => Ok(Self::Shell(command.with_command(content))),
-            Self::Look(_) | Self::Todos(_) | Self::Ask(_) | Self::Fetch(_) | Self::Remember(_) | Self::Mcp(_) => {
+            Self::FileTool(_) | Self::Todos(_) | Self::Ask(_) | Self::Fetch(_) | Self::Remember(_) | Self::Mcp(_) => {
                 Err(TakesNoContent(self.title()))
             }
         }

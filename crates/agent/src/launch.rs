@@ -14,16 +14,16 @@ use multitap_process::Keeper;
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
-use crate::chat::{ChatError, Shelf};
+use crate::chat::{ChatError, ChatStore};
 use crate::command::Trust;
 use crate::conversation::Conversation;
-use crate::mcp::{McpPipe, Place, Servers};
+use crate::mcp::{McpPipe, ServerContext, Servers};
 use crate::memory::{self, Memory};
 use crate::model::Model;
 use crate::model::choice::{ChoiceError, Providers};
 use crate::policy::{Policy, Rule};
-use crate::run::{Parts, Runner};
-use crate::sandbox::{Effort, Sandbox};
+use crate::run::{Runner, RunnerParts};
+use crate::sandbox::{Enforcement, Sandbox};
 use crate::slash;
 use crate::tools::Toolbox;
 use crate::tools::files::Files;
@@ -36,21 +36,21 @@ const ASKS: usize = 32;
 /// What the agent needs beside the session's own configuration.
 #[derive(Clone)]
 pub struct Setup {
-    /// Who keeps the programs that tools start.
+    /// How the programs that tools start are supervised.
     pub keeper: Keeper,
-    /// Variables that no tool may see.
+    /// Variables hidden from every tool.
     pub hidden_env: Vec<String>,
-    /// Folders that no command in a sandbox may see, where the system can hide them.
+    /// Folders hidden from sandboxed commands, where the system can hide them.
     pub hidden_folders: Vec<PathBuf>,
-    /// Where conversations are kept; nothing is kept without it.
+    /// Where conversations are stored; without it, nothing is stored.
     pub data: Option<PathBuf>,
-    /// The user's settings folder: memory and commands of their own.
+    /// The user's settings folder: memory and custom commands.
     pub config: Option<PathBuf>,
     /// Variables that name keys and addresses of models.
     pub env: BTreeMap<String, String>,
-    /// Whether the folder's own files may be run as git runs them, without asking.
+    /// Whether programs that the folder's Git configuration names may run without asking.
     pub trusted: bool,
-    /// Whether `web_fetch` may reach this machine and the network around it.
+    /// Whether `web_fetch` may reach this machine and its network.
     pub private_addresses: bool,
     /// Writes a rule to the user's settings; without it, rules last for the session.
     pub save: Option<Save>,
@@ -58,11 +58,11 @@ pub struct Setup {
     pub pipes: BTreeMap<String, McpPipe>,
 }
 
-/// Keeps a rule that allows something; says why it could not.
+/// Stores a rule that allows something; on failure, says why.
 pub type Save = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 
 impl fmt::Debug for Setup {
-    /// Variables may be keys.
+    /// Values are omitted: variables may be keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Setup")
             .field("keeper", &self.keeper)
@@ -73,14 +73,14 @@ impl fmt::Debug for Setup {
     }
 }
 
-/// Starts the agent. It ends when its commands end, and is then gone from `tasks`.
+/// Starts the agent. It ends when its command channel closes, and then leaves `tasks`.
 pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) -> Result<AgentLink, LaunchError> {
     check(&config)?;
     let folder = folder(&config)?;
-    let shelf = Shelf::new(setup.data.clone());
-    let (chat, talk) = take_up(&shelf, &config, &folder).await?;
+    let chat_store = ChatStore::new(setup.data.clone());
+    let (chat, talk) = resume(&chat_store, &config, &folder).await?;
     let policy = policy(&config, &setup)?;
-    // A conversation goes on with the model it had, unless another is said.
+    // A resumed conversation keeps its model, unless another is given.
     let model = choose(config.model.as_deref().or(chat.model()), &setup)?;
     let home = setup.env.get("HOME").map(PathBuf::from);
     let workspace =
@@ -99,7 +99,7 @@ pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) ->
         sandbox: sandbox.clone(),
     });
     let (to_user, asks) = mpsc::channel(ASKS);
-    let place = Place {
+    let place = ServerContext {
         keeper: setup.keeper.clone(),
         hidden_env: setup.hidden_env.clone(),
         folder: folder.clone(),
@@ -115,11 +115,12 @@ pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) ->
         memory: setup.config.as_ref().map(|config| config.join(memory::NAMES[0])),
         ..Toolbox::new(Files::new(workspace))
     };
+    let (memory, own) = read_files(setup.config.clone(), home, folder.clone()).await?;
     let (mut agent_link, end) = link();
     agent_link.steers = true;
-    let parts = Parts {
-        memory: Memory::load(setup.config.as_deref(), home.as_deref(), &folder),
-        own: slash::load(setup.config.as_deref(), &folder),
+    let parts = RunnerParts {
+        memory,
+        own,
         end,
         policy,
         toolbox,
@@ -128,7 +129,7 @@ pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) ->
         folder,
         config,
         setup,
-        shelf,
+        chat_store,
         chat,
         talk,
         model,
@@ -139,7 +140,20 @@ pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) ->
     Ok(agent_link)
 }
 
-/// Who may do what, as the session is configured.
+/// Reads the memory files and the custom commands, on a thread that may block.
+async fn read_files(
+    config: Option<PathBuf>,
+    home: Option<PathBuf>,
+    folder: PathBuf,
+) -> Result<(Memory, Vec<slash::CustomCommand>), LaunchError> {
+    let read = move || {
+        let memory = Memory::load(config.as_deref(), home.as_deref(), &folder);
+        (memory, slash::load(config.as_deref(), &folder))
+    };
+    tokio::task::spawn_blocking(read).await.map_err(|error| failed(format!("cannot read its files: {error}")))
+}
+
+/// The policy of the session's configuration.
 fn policy(config: &SessionConfig, setup: &Setup) -> Result<Policy, Unsupported> {
     let mode = match &config.mode {
         Some(Mode::Unified(mode)) => *mode,
@@ -156,10 +170,10 @@ fn policy(config: &SessionConfig, setup: &Setup) -> Result<Policy, Unsupported> 
     Ok(if config.sandbox == Some(SandboxMode::ReadOnly) { policy.reading_only() } else { policy })
 }
 
-/// The sandbox that was asked for. What cannot be enforced stops the start, unless less is accepted.
+/// The requested sandbox. What cannot be enforced fails the start, unless best effort is accepted.
 async fn sandbox(config: &SessionConfig, folders: &[PathBuf], keeper: &Keeper) -> Result<Option<Sandbox>, LaunchError> {
     let Some(mode) = config.sandbox else { return Ok(None) };
-    let effort = if config.sandbox_best_effort { Effort::Best } else { Effort::Full };
+    let effort = if config.sandbox_best_effort { Enforcement::Best } else { Enforcement::Full };
     Sandbox::set_up(mode, folders, effort, keeper).await.map_err(|error| {
         let why = format!("{error}; --sandbox-best-effort accepts less");
         unsupported(&format!("--sandbox {}", mode.option_word()), &why).into()
@@ -172,7 +186,7 @@ pub(crate) fn choose(name: Option<&str>, setup: &Setup) -> Result<Model, Unsuppo
     chosen.map(Model::from).map_err(|error| unsupported("--model", &error.to_string()))
 }
 
-/// The model that a session begins with if nobody names one, by these variables; or what is wrong with them.
+/// The default model for these variables, or what is wrong with them.
 pub fn default_model(env: &BTreeMap<String, String>) -> Result<String, String> {
     providers(env)
         .and_then(|providers| providers.choose(None))
@@ -180,7 +194,7 @@ pub fn default_model(env: &BTreeMap<String, String>) -> Result<String, String> {
         .map_err(|error| error.to_string())
 }
 
-/// What the environment says of those who run models.
+/// What the environment says about model providers.
 pub(crate) fn providers(env: &BTreeMap<String, String>) -> Result<Providers, ChoiceError> {
     Providers::from_env(|name| env.get(name).cloned())
 }
@@ -189,7 +203,7 @@ fn unsupported(setting: &str, why: &str) -> Unsupported {
     Unsupported { agent: AgentType::Builtin, setting: setting.to_owned(), why: why.to_owned() }
 }
 
-/// What it cannot honour is refused by name before anything starts.
+/// Refuses unsupported settings before anything starts.
 fn check(config: &SessionConfig) -> Result<(), Unsupported> {
     let at_a_message = matches!(&config.resume, Resume::Session { at: Some(_), .. });
     for (asked, setting, why) in [
@@ -224,8 +238,8 @@ fn nothing_to_continue(folder: &Path) -> LaunchError {
     LaunchError::Agent(Box::new(AgentError::new(AgentErrorKind::SessionNotFound, message).of(AgentType::Builtin)))
 }
 
-async fn take_up(
-    shelf: &Shelf,
+async fn resume(
+    chat_store: &ChatStore,
     config: &SessionConfig,
     folder: &Path,
 ) -> Result<(crate::chat::Chat, Conversation), LaunchError> {
@@ -238,19 +252,19 @@ async fn take_up(
     };
     let id = match &config.resume {
         Resume::New => None,
-        Resume::Latest => match shelf.latest(folder).await.map_err(wrong)? {
+        Resume::Latest => match chat_store.latest(folder).await.map_err(wrong)? {
             None => return Err(nothing_to_continue(folder)),
             found => found,
         },
         Resume::Session { native_id, .. } => Some(native_id.clone()),
     };
     let now = Timestamp::now();
-    let Some(id) = id else { return Ok((shelf.begin(folder, now), Conversation::default())) };
-    let (chat, talk) = shelf.open(&id).await.map_err(wrong)?;
+    let Some(id) = id else { return Ok((chat_store.begin(folder, now), Conversation::default())) };
+    let (chat, talk) = chat_store.open(&id).await.map_err(wrong)?;
     if !config.fork {
         return Ok((chat, talk));
     }
-    let mut copy = shelf.begin(folder, now);
+    let mut copy = chat_store.begin(folder, now);
     if let Some(model) = chat.model() {
         copy.answered_by(model).await.map_err(wrong)?;
     }

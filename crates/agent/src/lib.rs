@@ -1,10 +1,11 @@
 //! Multitap's own agent, behind the same link as the CLIs.
 //!
-//! A prompt comes in as a command; `turn` is the pure machine that says what happens next, `run` carries it out:
-//! the model is asked (`model`), a call becomes a job (`tools`), the `policy` judges it, people are asked about it
-//! (`question`), it runs. What happens goes out as events.
+//! A prompt arrives as a command; `turn` is the pure machine that decides what happens next, `run` carries it out:
+//! asks the model (`model`), turns a call into a job (`tools`), lets the `policy` judge it, asks people (`question`),
+//! runs it. What happens goes out as events.
 //!
-//! Beside it `edit_gate`, which judges edited answers for any other agent, and `shell_lines`: what the built-in agent makes of a line that begins with `!`, in front of any other agent.
+//! Also here: `edit_gate`, which judges edited answers for any other agent, and `shell_lines`, which runs prompts
+//! that begin with `!` in front of any other agent.
 //!
 //! Must not come in: the hub, doors, terminals, other agents.
 
@@ -36,6 +37,6 @@ mod workspace;
 pub use edit_gate::edit_gate;
 pub use launch::{Save, Setup, default_model, launch};
 pub use mcp::McpPipe;
-pub use sandbox::{Effort, Enforced, Files, Network, SANDBOXED, Sandbox, SandboxError, sandboxed};
+pub use sandbox::{Enforced, Enforcement, FileAccess, NetworkAccess, SANDBOXED, Sandbox, SandboxError, sandboxed};
 pub use shell_lines::{UserShell, shell_lines};
-pub use slash::{SlashArgument, SlashCommand, commands};
+pub use slash::{ArgumentSpec, CommandSpec, commands};

@@ -1,8 +1,8 @@
-//! MCP servers: programs and addresses that bring tools of their own.
+//! MCP servers: programs and addresses that provide tools.
 //!
-//! Each server has a task that owns its connection (`server`); whoever wants to call goes by the handle here. All
-//! begin at once, one that dies or hangs is told and hurts no other, and one that is gone is tried again when somebody
-//! calls it. Must not come in: turns, models, who may call what.
+//! Each server has a task that owns its connection (`server`); callers use the handle here. All start at once. One
+//! that dies or hangs is reported and affects no other; the next call to a lost server reconnects. Must not come in:
+//! turns, models, permissions.
 
 mod call;
 mod connect;
@@ -30,10 +30,10 @@ pub(crate) use self::elicit::Asked;
 pub use self::pipe::McpPipe;
 use self::server::Server;
 pub(crate) use self::server::{State, Status};
-use crate::tool::{Doing, Outcome, Spec};
+use crate::tool::{Outcome, Spec, ToolContext};
 use crate::tools::mcp::Mcp;
 
-/// How many changes may wait to be told; servers wait then.
+/// How many changes may be queued; servers wait then.
 const CHANGES: usize = 64;
 
 /// The servers of a session. Dropping all handles ends them.
@@ -44,11 +44,11 @@ pub(crate) struct Servers {
     stop: CancellationToken,
 }
 
-/// Where servers run.
+/// What servers are started with.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct ServerContext {
     pub(crate) keeper: Keeper,
-    /// Variables that no server may see.
+    /// Variables hidden from every server.
     pub(crate) hidden_env: Vec<String>,
     /// The folder of the session.
     pub(crate) folder: PathBuf,
@@ -60,66 +60,69 @@ pub(crate) struct Place {
     pub(crate) asks: mpsc::Sender<Asked>,
 }
 
-/// How a server is now, for people.
+/// The status of a server, for people.
 #[derive(Debug, Clone)]
-pub(crate) struct Change {
+pub(crate) struct ServerChange {
     pub(crate) name: String,
     pub(crate) state: State,
 }
 
-/// A tool by the name that the model knows.
+/// A tool by the name the model uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct McpTool {
     pub(crate) server: String,
     pub(crate) tool: String,
     pub(crate) trusted: bool,
 }
 
 impl Servers {
-    /// Begins with all of them. What becomes of each comes out at the other end.
-    pub(crate) fn start(servers: &BTreeMap<String, McpServer>, place: &Place) -> (Self, mpsc::Receiver<Change>) {
-        let (changes, told) = mpsc::channel(CHANGES);
+    /// Starts all of them. Status changes come out of the receiver.
+    pub(crate) fn start(
+        servers: &BTreeMap<String, McpServer>,
+        place: &ServerContext,
+    ) -> (Self, mpsc::Receiver<ServerChange>) {
+        let (changes, reported) = mpsc::channel(CHANGES);
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let start = |(name, config): (&String, &McpServer)| {
             Server::start(name, config.clone(), place.clone(), changes.clone(), &tasks, &stop)
         };
-        (Self { all: servers.iter().map(start).collect(), tasks, stop }, told)
+        (Self { all: servers.iter().map(start).collect(), tasks, stop }, reported)
     }
 
-    /// The tools that are there now.
+    /// The tools available now.
     pub(crate) fn specs(&self) -> Vec<Spec> {
         self.all.iter().flat_map(|server| server.state().specs()).collect()
     }
 
-    /// The tool that the model knows by that name.
-    pub(crate) fn find(&self, name: &str) -> Option<Found> {
+    /// The tool with that name for the model.
+    pub(crate) fn find(&self, name: &str) -> Option<McpTool> {
         self.all.iter().find_map(|server| {
             let tool = server.state().native(name)?;
-            Some(Found { server: server.name.clone(), tool, trusted: server.trusted() })
+            Some(McpTool { server: server.name.clone(), tool, trusted: server.trusted() })
         })
     }
 
-    /// How each of them is.
-    pub(crate) fn changes(&self) -> Vec<Change> {
-        self.all.iter().map(|server| Change { name: server.name.clone(), state: server.state() }).collect()
+    /// The status of each server.
+    pub(crate) fn changes(&self) -> Vec<ServerChange> {
+        self.all.iter().map(|server| ServerChange { name: server.name.clone(), state: server.state() }).collect()
     }
 
-    /// Waits until none is just starting. Whoever waits sets the limit.
+    /// Waits until no server is starting any more. The caller sets the limit.
     pub(crate) async fn settled(&self) {
         for server in self.all.iter() {
             server.settled().await;
         }
     }
 
-    /// Calls a tool, which has been allowed.
-    pub(crate) async fn call(&self, job: Mcp, doing: Doing) -> Outcome {
+    /// Calls a tool that has been allowed.
+    pub(crate) async fn call(&self, job: Mcp, context: ToolContext) -> Outcome {
         match self.all.iter().find(|server| server.name == job.server) {
-            Some(server) => server.call(&job.tool, job.arguments, doing).await,
+            Some(server) => server.call(&job.tool, job.arguments, context).await,
             None => Outcome::failed(format!("there is no MCP server {}", job.server)),
         }
     }
 
-    /// Ends them all; afterwards nothing of them is left.
+    /// Closes all connections and ends all programs.
     pub(crate) async fn close(&self) {
         self.stop.cancel();
         self.tasks.close();
@@ -127,8 +130,8 @@ impl Servers {
     }
 }
 
-impl Change {
-    /// As it stands in an event, and in the answer to a query.
+impl ServerChange {
+    /// As it appears in an event, and in the answer to a query.
     pub(crate) fn status(&self) -> McpServerStatus {
         let Self { name, state } = self;
         let lists_tools = matches!(state.status, Status::Connected | Status::Disconnected);

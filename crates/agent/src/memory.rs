@@ -1,8 +1,8 @@
-//! What the agent is to know from the start: memory files of the user and of the folder it works in.
+//! What the agent knows from the start: memory files of the user and of the folder it works in.
 //!
-//! The user's own first, then those of the folders from the repository's root down to the one the session is in, so
-//! that what is nearest is read last. Bounded, and nothing that lies elsewhere: a link out of the repository is not
-//! followed. Must not come in: what a model makes of it, who writes it.
+//! The user's own first, then those from the repository's root down to the session's folder, so that the nearest
+//! comes last. Bounded; a link out of the repository is not followed. Must not come in: how a model uses it, who
+//! writes it.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 /// The names of memory files, in the order they are read.
 pub(crate) const NAMES: [&str; 3] = ["MULTITAP.md", "AGENTS.md", "GEMINI.md"];
 
-/// How much of one file is read.
+/// Most bytes read of one file.
 const MOST: u64 = 64 * 1024;
-/// How much of all of them.
+/// Most bytes of all files together.
 const MOST_OF_ALL: usize = 256 * 1024;
 
-/// All of it.
+/// All memory files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Memory {
     pub(crate) files: Vec<Remembered>,
@@ -29,12 +29,12 @@ pub(crate) struct Memory {
 pub(crate) struct Remembered {
     pub(crate) path: PathBuf,
     pub(crate) text: String,
-    /// It is longer than what is read of it.
+    /// Only its beginning was read.
     pub(crate) cut: bool,
 }
 
 impl Memory {
-    /// Reads what there is. `config` is the user's folder for settings, `home` the user's own.
+    /// Reads the memory files. `config` is the user's settings folder, `home` the home folder.
     pub(crate) fn load(config: Option<&Path>, home: Option<&Path>, folder: &Path) -> Self {
         let mut memory = Self::default();
         if let Some(config) = config {
@@ -48,7 +48,7 @@ impl Memory {
         memory
     }
 
-    /// As the model is given it: each file under its name.
+    /// As it is sent to the model: each file under its name.
     pub(crate) fn text(&self) -> String {
         let file = |file: &Remembered| {
             let cut = if file.cut { "\n[… the rest is left out: the file is too long …]" } else { "" };
@@ -87,7 +87,7 @@ impl Memory {
     }
 }
 
-/// The folders whose memory counts, outermost first: from the repository's root, or else from the user's home, down.
+/// The folders whose memory counts, outermost first: from the repository's root, or else from the home folder, down.
 fn folders(folder: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let repository = folder.ancestors().find(|folder| folder.join(".git").exists());
     let top = repository.or_else(|| home.filter(|home| folder.starts_with(home))).unwrap_or(folder);
@@ -117,7 +117,7 @@ fn read(path: &Path, within: Option<&Path>) -> Result<Option<Remembered>, String
     if cut {
         bytes.pop();
     }
-    // The cut may go through a character.
+    // The limit may split a character.
     let text = String::from_utf8_lossy(&bytes).trim_end_matches(char::REPLACEMENT_CHARACTER).to_owned();
     Ok(Some(Remembered { path: path.to_owned(), text, cut }))
 }

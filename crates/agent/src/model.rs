@@ -1,6 +1,6 @@
 //! What answers: a provider's model, or the rehearsal that needs no network.
 //!
-//! One request in, pieces of a reply out. Nothing here knows turns, tools that run, or permissions.
+//! One request in, pieces of a reply out. Knows nothing of turns, running tools or permissions.
 
 pub(crate) mod catalog;
 pub(crate) mod choice;
@@ -20,15 +20,15 @@ use self::live::Live;
 use crate::conversation::{Call, Message};
 use crate::tool::Spec;
 
-/// What a model is asked.
+/// A request to a model.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) system: String,
     pub(crate) messages: Vec<Message>,
     pub(crate) tools: Vec<Spec>,
-    /// How many tokens it may think; absent leaves it to the model.
+    /// Tokens it may spend on thinking; absent leaves it to the model.
     pub(crate) thinking: Option<u32>,
-    /// A JSON Schema that the final answer must fit.
+    /// A JSON Schema that the final answer must match.
     pub(crate) output_schema: Option<Value>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Request {
 pub(crate) enum Delta {
     Text(String),
     Thought(String),
-    /// By which the provider knows the thought before it again.
+    /// By which the provider recognises the thought before it.
     Signature(String),
     Call(Call),
 }
@@ -46,7 +46,7 @@ pub(crate) enum Delta {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Reply {
     pub(crate) usage: Option<TokenUsage>,
-    /// Why it is shorter than it should be, such as a limit on its length; for people.
+    /// Why it is shorter than it should be, such as a length limit; for people.
     pub(crate) cut_short: Option<String>,
 }
 
@@ -58,38 +58,38 @@ pub(crate) struct ModelError {
     /// For people: what went wrong and what helps.
     pub(crate) message: String,
     pub(crate) status: Option<u16>,
-    /// How long the provider wants us to wait.
+    /// How long the provider asks us to wait.
     pub(crate) retry_after: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ModelErrorKind {
-    /// No key, or one that is not accepted.
+    /// No key, or a key that is not accepted.
     Key,
     UnknownModel,
     RateLimited,
-    /// The provider has trouble of its own.
+    /// A problem of the provider's own.
     Overloaded,
     /// The connection could not be made, or broke.
     Connection,
-    /// The conversation does not fit the model any more.
+    /// The conversation no longer fits the model.
     TooLong,
     /// Anything else; asking again would not help.
     Refused,
 }
 
-/// Nobody waits longer than this for a provider that says how long.
+/// A provider that asks for a longer wait has refused.
 const MOST_WAIT: Duration = Duration::from_secs(5 * 60);
 
 impl ModelError {
-    /// Whether asking again may help, and soon enough.
+    /// Whether a retry may help, and soon enough.
     pub(crate) fn passes(&self) -> bool {
         self.kind.passes() && self.retry_after.is_none_or(|wait| wait <= MOST_WAIT)
     }
 }
 
 impl ModelErrorKind {
-    /// Whether asking again may help.
+    /// Whether a retry may help.
     fn passes(self) -> bool {
         match self {
             Self::RateLimited | Self::Overloaded | Self::Connection => true,
@@ -98,7 +98,7 @@ impl ModelErrorKind {
     }
 }
 
-/// Where the pieces of a reply go.
+/// Where the pieces of a reply are sent.
 pub(crate) type Deltas = mpsc::Sender<Delta>;
 
 /// The model of a session.
@@ -118,7 +118,7 @@ impl From<Choice> for Model {
 }
 
 impl Model {
-    /// As people name it.
+    /// The name for people.
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::Rehearsal => rehearsal::NAME,
@@ -126,7 +126,7 @@ impl Model {
         }
     }
 
-    /// How many tokens it can hold, where that is known.
+    /// Its context window in tokens, if known.
     pub(crate) fn window(&self) -> Option<u64> {
         match self {
             Self::Rehearsal => None,
@@ -134,7 +134,7 @@ impl Model {
         }
     }
 
-    /// Who answers, and by whose key.
+    /// Which provider answers, and which key it uses.
     pub(crate) fn account(&self) -> Value {
         match self {
             Self::Rehearsal => json!({ "provider": rehearsal::NAME }),
@@ -142,7 +142,7 @@ impl Model {
         }
     }
 
-    /// Asks it. Dropping this stops it.
+    /// Asks it. Dropping the future stops it.
     pub(crate) async fn ask(&self, request: Request, deltas: Deltas) -> Result<Reply, ModelError> {
         match self {
             Self::Rehearsal => rehearsal::ask(request, deltas).await,

@@ -1,7 +1,7 @@
-//! Who may do what without asking: the approval mode, what is allowed and blocked, what was answered for good.
+//! Decides what may run without asking: the approval mode, allow and block rules, answers that were given for good.
 //!
-//! It judges a job by what the job would touch, never by what the model says about it. Pure, but for one look: where
-//! the words of a command lead that is said only to look.
+//! Judges a job by what it would touch, never by what the model says about it. Pure, except that it resolves the
+//! paths of read-only commands on disk.
 
 mod approved;
 mod rule;
@@ -18,12 +18,12 @@ use self::shell::Blocked;
 use crate::command::{Script, Trust};
 use crate::job::{Access, Job};
 
-/// What is to happen with a job.
+/// What happens with a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Run,
     Ask,
-    /// Not even to be asked; says why, for the model and for people.
+    /// Denied without asking; says why, for the model and for people.
     Deny(String),
 }
 
@@ -31,7 +31,7 @@ pub(crate) enum Verdict {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Always {
     pub(crate) rules: Vec<Rule>,
-    /// To be kept in the user's settings.
+    /// To be stored in the user's settings.
     pub(crate) save: bool,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Policy {
     pub(crate) mode: ApprovalMode,
     allow: Vec<Rule>,
     block: Vec<Rule>,
-    /// Block rules about commands that cannot be read. They may be about any command.
+    /// Block rules that cannot be parsed. They may be about any command.
     unread: Vec<String>,
     trust: Trust,
     /// Nothing may be written, whoever allows it.
@@ -53,14 +53,14 @@ impl Policy {
         Self { mode, allow, block, unread: Vec::new(), trust: Trust::Trusted, read_only: false }
     }
 
-    /// The policy for what runs beside an agent with rules of its own: its block rules as that agent spells them.
+    /// The policy beside an agent with rules of its own: its block rules as that agent spells them.
     pub(crate) fn beside_agent(mode: ApprovalMode, blocked: &[String]) -> Self {
         let mut policy = Self::new(mode, Vec::new(), Vec::new());
         for text in blocked {
             match Rule::of_agent(text) {
                 Ok(rule) => policy.block.push(rule),
                 Err(_) if is_about_commands(text) => policy.unread.push(text.clone()),
-                // No command, and no text of a file that the agent asked about, is its business.
+                // Rules about anything but commands and file changes do not apply here.
                 Err(_) => {}
             }
         }
@@ -92,9 +92,9 @@ impl Policy {
             return Verdict::Deny(format!("{tool} is blocked for this session (by the rule {rule})"));
         }
         match access {
-            Access::Own | Access::Look => return Verdict::Run,
+            Access::Own | Access::Read => return Verdict::Run,
             Access::Ask if self.mode == ApprovalMode::DontAsk => {
-                return Verdict::Deny("nobody may be asked in this mode".to_owned());
+                return Verdict::Deny("this mode asks no questions".to_owned());
             }
             Access::Ask => return Verdict::Ask,
             Access::Change { .. }
@@ -120,8 +120,8 @@ impl Policy {
             }
         }
         if self.mode == ApprovalMode::Plan {
-            // Looking at things is what plans are made of; but nobody allowed it yet.
-            return match self.only_looks(access) {
+            // Plans are made by looking at things; but nobody allowed it yet.
+            return match self.is_read_only(access) {
                 true => Verdict::Ask,
                 false => Verdict::Deny("the session is in plan mode: look and plan, change nothing".to_owned()),
             };
@@ -129,10 +129,10 @@ impl Policy {
         match self.mode {
             _ if !must_ask && self.unasked(tool, access) => Verdict::Run,
             ApprovalMode::DontAsk if must_ask => Verdict::Deny(
-                "what the command would run cannot be told, some commands are blocked, and nobody may be asked"
+                "what the command would run is not certain, some commands are blocked, and this mode asks no questions"
                     .to_owned(),
             ),
-            ApprovalMode::DontAsk => Verdict::Deny(format!("no rule allows {tool}, and nobody may be asked")),
+            ApprovalMode::DontAsk => Verdict::Deny(format!("no rule allows {tool}, and this mode asks no questions")),
             _ => Verdict::Ask,
         }
     }
@@ -148,18 +148,18 @@ impl Policy {
             || match (self.mode, access) {
                 (ApprovalMode::AutoAll, _) | (_, Access::Mcp { trusted: true, .. }) => true,
                 (ApprovalMode::AutoEdit, Access::Change { file }) => !is_delicate(file),
-                (ApprovalMode::AskDangerous, access) => self.only_looks(access),
+                (ApprovalMode::AskDangerous, access) => self.is_read_only(access),
                 _ => false,
             }
     }
 
-    fn only_looks(&self, access: Access<'_>) -> bool {
+    fn is_read_only(&self, access: Access<'_>) -> bool {
         let Access::Shell { command, directory } = access else { return false };
         Script::parse(command)
-            .is_ok_and(|script| script.only_looks(directory, self.trust) && script.leads_nowhere_else(directory))
+            .is_ok_and(|script| script.is_read_only(directory, self.trust) && script.leads_nowhere_else(directory))
     }
 
-    /// Takes in an answer for good; what it allows from now on, if it allows anything.
+    /// Applies an answer for good; returns what it allows from now on, if anything.
     pub(crate) fn answered(&mut self, option: &OptionId, tool: &str, job: &Job) -> Option<Always> {
         let rules = always(option.as_str(), tool, job);
         if rules.is_empty() {
@@ -174,7 +174,7 @@ impl Policy {
     }
 }
 
-/// Files and folders that others obey: git, Multitap, the agents that it drives, shells and editors.
+/// Files and folders that configure other programs: Git, Multitap, the agents it drives, shells and editors.
 const DELICATE: [&str; 13] = [
     ".agents",
     ".claude",
@@ -191,13 +191,13 @@ const DELICATE: [&str; 13] = [
     ".vscode",
 ];
 
-/// Whether to change that file is as good as to run something. Some file systems do not tell capitals apart.
+/// Whether changing that file amounts to running something. Some file systems ignore case.
 pub(super) fn is_delicate(file: &Path) -> bool {
     let is_named = |name: &str| DELICATE.iter().any(|known| name.eq_ignore_ascii_case(known));
     file.components().any(|part| part.as_os_str().to_str().is_some_and(is_named))
 }
 
-/// The rules that an answer for good about a job makes; none for an answer that is not one.
+/// The rules that an answer for good creates; none for any other answer.
 pub(crate) fn always(option: &str, tool: &str, job: &Job) -> Vec<Rule> {
     match (option, job.access()) {
         (option::PROCEED_ALWAYS_SERVER, Access::Mcp { server, .. }) => vec![Rule::Server(server.to_owned())],
@@ -218,14 +218,14 @@ pub(crate) fn always(option: &str, tool: &str, job: &Job) -> Vec<Rule> {
                 Access::Mcp { server, tool, .. } => {
                     vec![Rule::McpTool { server: server.to_owned(), tool: tool.to_owned() }]
                 }
-                Access::Own | Access::Look | Access::Ask => Vec::new(),
+                Access::Own | Access::Read | Access::Ask => Vec::new(),
             }
         }
         _ => Vec::new(),
     }
 }
 
-/// Whether a rule that cannot be read may be about commands: any shell by any agent's name for it.
+/// Whether a rule that cannot be parsed may be about commands: any agent's name for a shell tool.
 fn is_about_commands(rule: &str) -> bool {
     let name = rule.split('(').next().unwrap_or(rule).to_lowercase();
     name.contains("shell") || name.contains("bash")

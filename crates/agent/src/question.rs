@@ -1,4 +1,4 @@
-//! The question about a job: what is shown, what can be answered, and what an answer means for the job.
+//! The question about a job: what is shown, which answers are offered, and what they mean for the job.
 
 use multitap_event::{Choice, ChoiceKind, Decide, Details, Question, QuestionId, ToolId, option};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::job::{Access, Job};
 use crate::policy::{Rule, always};
 
-/// The question that asks for leave to do it.
+/// The question whether the job may run.
 pub(crate) fn question(id: QuestionId, tool_id: ToolId, tool_name: &str, job: &Job) -> Question {
     Question {
         question_id: id,
@@ -43,7 +43,7 @@ fn choices(tool: &str, job: &Job) -> Vec<Choice> {
         _ => &[option::PROCEED_ALWAYS],
     };
     for option in for_session.iter().copied().chain([option::PROCEED_ALWAYS_AND_SAVE]) {
-        // What a button says is what the rule will be.
+        // The button says exactly what the rule will be.
         let rules = always(option, tool, job);
         let shown = rules.iter().map(Rule::shown).collect::<Vec<_>>().join(", ");
         let name = match option {
@@ -57,7 +57,7 @@ fn choices(tool: &str, job: &Job) -> Vec<Choice> {
     choices
 }
 
-/// What the user answered to the model's own question, in words for the model.
+/// The user's answer to the model's own question, in words for the model.
 pub(crate) fn answer(question: &Question, decide: &Decide) -> String {
     let chosen = question.choice(&decide.option_id).map(|choice| choice.name.as_str());
     let by_option = chosen.filter(|_| decide.option_id.as_str() != option::PROCEED_ONCE);

@@ -1,7 +1,7 @@
-//! Carries out what the turn machine says: asks the model, makes calls ready, runs them, keeps the conversation.
+//! Carries out the effects of the turn machine: asks the model, prepares calls, runs them, stores the conversation.
 //!
-//! One task owns everything; what takes time runs in workers that report back. Must not come in: what happens next
-//! in a turn, which `turn` alone decides.
+//! One task owns everything; long work runs in workers that report back. Must not come in: decisions about the turn,
+//! which `turn` alone makes.
 
 mod command;
 mod expand;
@@ -25,21 +25,21 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use self::worker::Report;
-use crate::chat::{Chat, ChatError, Shelf};
+use crate::chat::{Chat, ChatError, ChatStore};
 use crate::conversation::Conversation;
 use crate::launch::Setup;
-use crate::mcp::{Asked, Change};
+use crate::mcp::{Asked, ServerChange};
 use crate::memory::Memory;
 use crate::model::Model;
 use crate::policy::Policy;
 use crate::sandbox::Enforced;
-use crate::slash::Own;
+use crate::slash::CustomCommand;
 use crate::tools::Toolbox;
-use crate::turn::{Effect, Input, Keep, Limits, Machine, Now};
+use crate::turn::{Effect, Input, Limits, Machine, StepContext, StoreUpdate};
 
-/// How many reports may wait; workers wait then.
+/// Most queued reports; workers wait then.
 const REPORTS: usize = 64;
-/// How many prompts may wait for the running turn to end; one more is refused.
+/// Most prompts that may wait for the running turn to end; one more is refused.
 const WAITING: usize = COMMAND_QUEUE;
 /// How long tools may take to stop.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
@@ -47,26 +47,26 @@ const STOP_PATIENCE: Duration = Duration::from_secs(5);
 const SERVER_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a runner is made of.
-pub(crate) struct Parts {
+pub(crate) struct RunnerParts {
     pub(crate) end: AgentEnd,
     pub(crate) config: SessionConfig,
     pub(crate) setup: Setup,
     pub(crate) folder: PathBuf,
-    pub(crate) shelf: Shelf,
+    pub(crate) chat_store: ChatStore,
     pub(crate) chat: Chat,
     pub(crate) talk: Conversation,
     pub(crate) model: Model,
     pub(crate) policy: Policy,
     pub(crate) toolbox: Toolbox,
-    /// How MCP servers get on.
-    pub(crate) servers: mpsc::Receiver<Change>,
+    /// Status changes of MCP servers.
+    pub(crate) servers: mpsc::Receiver<ServerChange>,
     /// What MCP servers ask the user for.
     pub(crate) asks: mpsc::Receiver<Asked>,
-    pub(crate) own: Vec<Own>,
+    pub(crate) own: Vec<CustomCommand>,
     pub(crate) memory: Memory,
-    /// A folder of the session's own, gone with it.
+    /// A temporary folder of the session.
     pub(crate) private: TempDir,
-    /// What the sandbox keeps commands from.
+    /// What the sandbox enforces.
     pub(crate) enforced: Option<Enforced>,
 }
 
@@ -76,16 +76,16 @@ pub(crate) struct Runner {
     config: SessionConfig,
     setup: Setup,
     folder: PathBuf,
-    shelf: Shelf,
+    chat_store: ChatStore,
     chat: Chat,
     model: Model,
     policy: Policy,
     toolbox: Toolbox,
-    servers: mpsc::Receiver<Change>,
+    servers: mpsc::Receiver<ServerChange>,
     asks: mpsc::Receiver<Asked>,
     /// Who waits for the answers to what MCP servers ask.
     elicited: BTreeMap<QuestionId, oneshot::Sender<ElicitationAnswer>>,
-    own: Vec<Own>,
+    own: Vec<CustomCommand>,
     memory: Memory,
     _private: TempDir,
     enforced: Option<Enforced>,
@@ -94,45 +94,46 @@ pub(crate) struct Runner {
     reports: mpsc::Receiver<Report>,
     to_us: mpsc::Sender<Report>,
     workers: JoinSet<()>,
-    /// Tells the tools of the running turn to stop.
+    /// Stops the tools of the running turn.
     stop: CancellationToken,
-    /// What comes from an earlier question to the model does not count.
+    /// Number of the current model request; results of earlier ones are ignored.
     asking: u64,
     asked: Option<tokio::task::AbortHandle>,
-    /// When tools that were told to stop have had their time.
+    /// Deadline of tools that were told to stop.
     patience: Option<Instant>,
     /// The user runs the call that is being prepared, so it is not asked about.
     by_user: bool,
-    /// The conversation could not be kept when it was last tried.
+    /// The last attempt to store the conversation failed.
     unkept: bool,
-    /// Prompts that came while a turn ran: words that came too late to steer one turn begin another, which whoever sent
-    /// the prompt has not heard of.
+    /// Prompts that arrived during a turn and came too late to steer it: each begins a turn of its own, which its
+    /// sender does not know yet.
     waiting: VecDeque<Prompt>,
     last: Option<TurnStatus>,
     usage: Option<TokenUsage>,
-    /// What each model has used so far.
+    /// Usage of each model so far.
     spent: BTreeMap<String, ModelUsage>,
-    /// The model that was asked last, and how much it holds.
+    /// The model that was asked last, and its context window.
     answering: (String, Option<u64>),
     over: bool,
 }
 
 /// The owner of the session is gone.
-struct Gone;
+struct OwnerGone;
 
 impl Runner {
-    pub(crate) fn new(parts: Parts) -> Self {
+    pub(crate) fn new(parts: RunnerParts) -> Self {
         let (to_us, reports) = mpsc::channel(REPORTS);
         let structured = parts.config.output_schema.is_some();
         let limits = Limits { max_turns: parts.config.max_turns, window: parts.model.window(), structured };
         let mut machine = Machine::new(parts.talk, limits);
-        machine.looks = parts.toolbox.specs().into_iter().filter(|spec| spec.looks).map(|spec| spec.name).collect();
+        machine.read_only =
+            parts.toolbox.specs().into_iter().filter(|spec| spec.read_only).map(|spec| spec.name).collect();
         Self {
             end: parts.end,
             config: parts.config,
             setup: parts.setup,
             folder: parts.folder,
-            shelf: parts.shelf,
+            chat_store: parts.chat_store,
             chat: parts.chat,
             model: parts.model,
             policy: parts.policy,
@@ -164,7 +165,7 @@ impl Runner {
         }
     }
 
-    /// Runs until its commands end, or nobody listens.
+    /// Runs until its command channel or its event channel closes.
     pub(crate) async fn run(mut self) {
         if self.converse().await.is_ok() {
             self.close().await.ok(); // nobody is left to tell
@@ -177,7 +178,7 @@ impl Runner {
         }
     }
 
-    async fn converse(&mut self) -> Result<(), Gone> {
+    async fn converse(&mut self) -> Result<(), OwnerGone> {
         self.begin().await?;
         self.keep_model().await?;
         self.meet_servers().await?;
@@ -198,7 +199,7 @@ impl Runner {
                 Some(ended) = self.workers.join_next() => {
                     if let Err(error) = ended && error.is_panic() {
                         tracing::error!(%error, "a worker of the built-in agent failed");
-                        // Whatever it was to do will not be said to be done: the turn must not wait for it.
+                        // Its result will never be reported: the turn must not wait for it.
                         self.warn("a part of the built-in agent failed; the turn is stopped").await?;
                         self.step(Input::Cancel).await?;
                     }
@@ -218,8 +219,8 @@ impl Runner {
         Ok(())
     }
 
-    /// Says that the session is there and what it can do.
-    async fn begin(&mut self) -> Result<(), Gone> {
+    /// Reports that the session started and what it can do.
+    async fn begin(&mut self) -> Result<(), OwnerGone> {
         let mut stated = self.config.stated();
         stated.model = Some(self.model.name().to_owned());
         stated.approval_mode = Some(self.policy.mode);
@@ -256,8 +257,8 @@ impl Runner {
         Ok(())
     }
 
-    /// Waits a while for MCP servers, so that the first turn has their tools. Those that take longer join later.
-    async fn meet_servers(&mut self) -> Result<(), Gone> {
+    /// Waits a while for MCP servers, so that the first turn has their tools. Slower ones join later.
+    async fn meet_servers(&mut self) -> Result<(), OwnerGone> {
         let mcp = self.toolbox.mcp.clone();
         let met = tokio::time::timeout(SERVER_PATIENCE, mcp.settled());
         tokio::pin!(met);
@@ -265,14 +266,14 @@ impl Runner {
             tokio::select! {
                 biased;
                 Some(change) = self.servers.recv() => self.tell(EventKind::McpServerStatus(change.status())).await?,
-                () = self.end.events.closed() => return Err(Gone),
+                () = self.end.events.closed() => return Err(OwnerGone),
                 _ = &mut met => return Ok(()),
             }
         }
     }
 
-    /// Ends what is under way and says that the session is over.
-    async fn close(&mut self) -> Result<(), Gone> {
+    /// Ends what is running and reports the end of the session.
+    async fn close(&mut self) -> Result<(), OwnerGone> {
         self.step(Input::Cancel).await?;
         let deadline = Instant::now() + STOP_PATIENCE;
         while self.machine.is_busy() {
@@ -287,7 +288,7 @@ impl Runner {
     }
 
     /// An MCP server asks the user for something, or no longer does.
-    async fn elicit(&mut self, asked: Asked) -> Result<(), Gone> {
+    async fn elicit(&mut self, asked: Asked) -> Result<(), OwnerGone> {
         // Between turns nobody expects a question: dropping it cancels it.
         if !self.machine.is_busy() {
             return Ok(());
@@ -302,11 +303,11 @@ impl Runner {
     }
 
     /// Lets the machine take a step and carries out what it says.
-    async fn step(&mut self, input: Input) -> Result<(), Gone> {
+    async fn step(&mut self, input: Input) -> Result<(), OwnerGone> {
         let was_busy = self.machine.is_busy();
         let effects = {
             let mut id = || uuid::Uuid::now_v7().to_string();
-            self.machine.step(input, &mut Now { at: Timestamp::now(), id: &mut id, jitter: jitter() })
+            self.machine.step(input, &mut StepContext { at: Timestamp::now(), id: &mut id, jitter: jitter() })
         };
         for effect in effects {
             self.effect(effect).await?;
@@ -318,7 +319,7 @@ impl Runner {
         self.kept(kept).await
     }
 
-    async fn effect(&mut self, effect: Effect) -> Result<(), Gone> {
+    async fn effect(&mut self, effect: Effect) -> Result<(), OwnerGone> {
         match effect {
             Effect::Tell(kind) => self.tell(kind).await?,
             Effect::AskModel => self.ask_model(),
@@ -333,7 +334,7 @@ impl Runner {
                 }
             }
             Effect::SumUp => self.sum_up(),
-            Effect::Keep(keep) => self.keep(keep).await?,
+            Effect::StoreUpdate(keep) => self.keep(keep).await?,
             Effect::Stop => {
                 self.stop_asking();
                 self.stop.cancel();
@@ -343,7 +344,7 @@ impl Runner {
         Ok(())
     }
 
-    async fn tell(&mut self, mut kind: EventKind) -> Result<(), Gone> {
+    async fn tell(&mut self, mut kind: EventKind) -> Result<(), OwnerGone> {
         match &mut kind {
             EventKind::TurnStarted { .. } => self.stop = CancellationToken::new(),
             EventKind::TurnCompleted(end) => {
@@ -358,10 +359,10 @@ impl Runner {
             }
             _ => {}
         }
-        self.end.events.send(Draft::new(Timestamp::now(), kind)).await.map_err(|_| Gone)
+        self.end.events.send(Draft::new(Timestamp::now(), kind)).await.map_err(|_| OwnerGone)
     }
 
-    async fn note(&mut self, subtype: &str, message: Option<String>, data: Value) -> Result<(), Gone> {
+    async fn note(&mut self, subtype: &str, message: Option<String>, data: Value) -> Result<(), OwnerGone> {
         let data = match data {
             Value::Object(data) => data,
             _ => Map::new(),
@@ -369,14 +370,14 @@ impl Runner {
         self.tell(EventKind::System(SystemNote { subtype: subtype.to_owned(), message, data })).await
     }
 
-    /// Something is not as it should be, and the session goes on.
-    async fn warn(&mut self, message: impl Into<String>) -> Result<(), Gone> {
+    /// Reports a problem that does not end the session.
+    async fn warn(&mut self, message: impl Into<String>) -> Result<(), OwnerGone> {
         let error = AgentError::new(AgentErrorKind::Unknown, message).of(AgentType::Builtin).warning();
         self.tell(EventKind::Error(error)).await
     }
 
-    /// Notes who answers, so that the conversation is taken up with the same model. A rehearsal is over when it is over.
-    async fn keep_model(&mut self) -> Result<(), Gone> {
+    /// Records the model, so that the conversation resumes with the same one. A rehearsal is not recorded.
+    async fn keep_model(&mut self) -> Result<(), OwnerGone> {
         let kept = match &self.model {
             Model::Live(live) => self.chat.answered_by(live.name()).await,
             Model::Rehearsal => Ok(()),
@@ -384,20 +385,20 @@ impl Runner {
         self.kept(kept).await
     }
 
-    async fn keep(&mut self, keep: Keep) -> Result<(), Gone> {
+    async fn keep(&mut self, keep: StoreUpdate) -> Result<(), OwnerGone> {
         let kept = match keep {
-            Keep::Added(message) => self.chat.add(&message).await,
-            Keep::All(talk) => self.chat.replace(&talk).await,
+            StoreUpdate::Added(message) => self.chat.add(&message).await,
+            StoreUpdate::All(talk) => self.chat.replace(&talk).await,
         };
         self.kept(kept).await
     }
 
-    /// A conversation that cannot be kept goes on, and that is said once: on a full disk short lines still fit, and
-    /// longer ones do not.
-    async fn kept(&mut self, kept: Result<(), ChatError>) -> Result<(), Gone> {
+    /// If the conversation cannot be stored, the session goes on and says so once: on a full disk short lines may
+    /// still fit where longer ones do not.
+    async fn kept(&mut self, kept: Result<(), ChatError>) -> Result<(), OwnerGone> {
         match kept {
             Err(error) if !std::mem::replace(&mut self.unkept, true) => {
-                self.warn(format!("the conversation is not kept for later: {error}")).await
+                self.warn(format!("the conversation cannot be stored: {error}")).await
             }
             Ok(()) | Err(_) => Ok(()),
         }

@@ -1,11 +1,11 @@
-//! What a command may touch, kept by the system and not by good manners (Linux).
+//! Restricts what a command may touch, enforced by the system (Linux).
 //!
-//! A command is started through our own binary as `BINARY __sandboxed …`, which gives up its rights and then becomes the
-//! command: files by Landlock, the network by a network namespace of its own or, where that is not to be had, by
-//! Landlock's rights for TCP. What can be enforced here is tried out before the session begins; a command is then
-//! started with exactly that, or not at all.
+//! A command is started through our own binary as `BINARY __sandboxed …`, which restricts itself and then becomes the
+//! command: files by Landlock, the network by a network namespace or, where none is available, by Landlock's TCP
+//! rights. What can be enforced here is tried before the session begins; a command then starts with exactly that, or
+//! not at all.
 //!
-//! Must not come in: who may run what. The sandbox is there for what was allowed.
+//! Must not come in: who may run what. The sandbox confines what was allowed.
 
 #[cfg(target_os = "linux")]
 mod enter;
@@ -20,58 +20,58 @@ use multitap_process::{Child, Keeper, Patience, Program, SpawnError, StdinMode, 
 use serde::Serialize;
 use tokio::time::{Duration, timeout};
 
-/// The first argument of a binary that is to become a command in a sandbox.
+/// The first argument of a binary that becomes a sandboxed command.
 pub const SANDBOXED: &str = "__sandboxed";
 
-/// How long trying out may take. It takes milliseconds, or it is stuck.
+/// Time limit of a trial, which normally takes milliseconds.
 const TRIAL: Duration = Duration::from_secs(10);
 
 /// What is enforced, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Enforced {
-    pub files: Files,
-    pub network: Network,
+    pub files: FileAccess,
+    pub network: NetworkAccess,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Files {
+pub enum FileAccess {
     /// Nothing is enforced.
     Open,
     /// Everything can be read, nothing written.
     ReadOnly,
-    /// Everything can be read; written are the workspace and the folder for temporary files.
+    /// Everything can be read; only the workspace and the folder for temporary files can be written.
     WorkspaceWrite,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Network {
+pub enum NetworkAccess {
     /// Nothing is enforced.
     Open,
-    /// No TCP; other protocols, such as DNS over UDP, are not kept back.
+    /// No TCP; other protocols, such as DNS over UDP, are not restricted.
     NoTcp,
-    /// A network of its own, with nothing in it. Unix sockets that have a path, such as Docker's, are no part of it.
+    /// An empty network namespace. Unix sockets with a path, such as Docker's, are not part of it.
     Nothing,
 }
 
 impl fmt::Display for Enforced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.files {
-            Files::Open => "files: not kept back",
-            Files::ReadOnly => "files: nothing is written (Landlock)",
-            Files::WorkspaceWrite => "files: only the workspace and the temporary folder are written (Landlock)",
+            FileAccess::Open => "files: unrestricted",
+            FileAccess::ReadOnly => "files: nothing is written (Landlock)",
+            FileAccess::WorkspaceWrite => "files: only the workspace and the temporary folder are written (Landlock)",
         })?;
         f.write_str(match self.network {
-            Network::Open => "; network: not kept back",
-            Network::NoTcp => "; network: no TCP, other protocols are not kept back (Landlock)",
-            Network::Nothing => "; network: none but sockets in the file system (a network namespace of its own)",
+            NetworkAccess::Open => "; network: unrestricted",
+            NetworkAccess::NoTcp => "; network: no TCP, other protocols unrestricted (Landlock)",
+            NetworkAccess::Nothing => "; network: none but sockets in the file system (a network namespace of its own)",
         })
     }
 }
 
-impl Files {
+impl FileAccess {
     fn word(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -81,7 +81,7 @@ impl Files {
     }
 }
 
-impl Network {
+impl NetworkAccess {
     fn word(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -93,14 +93,14 @@ impl Network {
 
 /// How much has to be enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effort {
-    /// All that was asked for.
+pub enum Enforcement {
+    /// Everything that was requested.
     Full,
-    /// What is to be had.
+    /// As much as the system supports.
     Best,
 }
 
-/// A sandbox that was asked for cannot be had.
+/// A requested sandbox is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
     #[error("the sandbox needs Linux")]
@@ -108,14 +108,14 @@ pub enum SandboxError {
     #[error("the sandbox needs Multitap's own binary to start commands")]
     NoBinary,
     #[error("the sandbox cannot keep commands from writing files here: {0}")]
-    Files(String),
+    FileAccess(String),
     #[error("the sandbox cannot keep commands from the network here: {0}")]
-    Network(String),
+    NetworkAccess(String),
     #[error("the sandbox cannot be tried out")]
     Trial(#[source] SpawnError),
 }
 
-/// A sandbox that was tried out.
+/// A sandbox that has been tried.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     enforced: Enforced,
@@ -125,38 +125,38 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Finds out what can be enforced. Nothing if nothing is asked for.
+    /// Finds out what can be enforced. `None` if nothing is requested.
     pub async fn set_up(
         mode: SandboxMode,
         folders: &[PathBuf],
-        effort: Effort,
+        effort: Enforcement,
         keeper: &Keeper,
     ) -> Result<Option<Self>, SandboxError> {
         let files = match mode {
             SandboxMode::None | SandboxMode::FullAccess => return Ok(None),
-            SandboxMode::ReadOnly => Files::ReadOnly,
-            SandboxMode::WorkspaceWrite => Files::WorkspaceWrite,
+            SandboxMode::ReadOnly => FileAccess::ReadOnly,
+            SandboxMode::WorkspaceWrite => FileAccess::WorkspaceWrite,
         };
         if !cfg!(target_os = "linux") {
             return match effort {
-                Effort::Full => Err(SandboxError::OtherSystem),
-                Effort::Best => Ok(None),
+                Enforcement::Full => Err(SandboxError::OtherSystem),
+                Enforcement::Best => Ok(None),
             };
         }
         let Keeper::Supervisor(binary) = keeper else { return Err(SandboxError::NoBinary) };
         let writable = match files {
-            Files::WorkspaceWrite => folders.iter().cloned().chain([std::env::temp_dir()]).collect(),
-            Files::Open | Files::ReadOnly => Vec::new(),
+            FileAccess::WorkspaceWrite => folders.iter().cloned().chain([std::env::temp_dir()]).collect(),
+            FileAccess::Open | FileAccess::ReadOnly => Vec::new(),
         };
-        let open = Enforced { files: Files::Open, network: Network::Open };
+        let open = Enforced { files: FileAccess::Open, network: NetworkAccess::Open };
         let mut sandbox = Self { enforced: open, writable, hidden: Vec::new(), binary: binary.clone() };
         match sandbox.works(Enforced { files, ..open }, keeper).await? {
             Ok(()) => sandbox.enforced.files = files,
-            Err(why) if effort == Effort::Full => return Err(SandboxError::Files(why)),
+            Err(why) if effort == Enforcement::Full => return Err(SandboxError::FileAccess(why)),
             Err(why) => tracing::warn!(why, "the sandbox does without files"),
         }
         let mut reasons = Vec::new();
-        for network in [Network::Nothing, Network::NoTcp] {
+        for network in [NetworkAccess::Nothing, NetworkAccess::NoTcp] {
             match sandbox.works(Enforced { network, ..sandbox.enforced }, keeper).await? {
                 Ok(()) => {
                     sandbox.enforced.network = network;
@@ -166,13 +166,13 @@ impl Sandbox {
             }
         }
         match effort {
-            Effort::Full => Err(SandboxError::Network(reasons.join("; "))),
-            Effort::Best => Ok(Some(sandbox)),
+            Enforcement::Full => Err(SandboxError::NetworkAccess(reasons.join("; "))),
+            Enforcement::Best => Ok(Some(sandbox)),
         }
     }
 
-    /// The same sandbox, in which nothing of these folders is seen. Needs a mount namespace, which comes with
-    /// [`Network::Nothing`]; without one they are seen as before.
+    /// Hides these folders from sandboxed commands. Needs a mount namespace, which comes with [`NetworkAccess::Nothing`];
+    /// without one they stay visible.
     #[must_use]
     pub fn hiding(self, hidden: Vec<PathBuf>) -> Self {
         Self { hidden, ..self }
@@ -202,7 +202,7 @@ impl Sandbox {
         Program { program: self.binary.clone(), args, ..program }
     }
 
-    /// Tries it out; why it does not work, if it does not.
+    /// Tries the sandbox; on failure, why it does not work.
     async fn works(&self, enforced: Enforced, keeper: &Keeper) -> Result<Result<(), String>, SandboxError> {
         let nothing = Program {
             program: "sh".into(),
@@ -227,7 +227,7 @@ impl Sandbox {
 
 /// Enters the sandbox and becomes the command. `args` is what follows [`SANDBOXED`] on the command line.
 ///
-/// To be called first in `main`, before threads or a runtime. It returns only if the command cannot be started so.
+/// Call it first in `main`, before threads or a runtime. It returns only if the command cannot be started this way.
 pub fn sandboxed(args: impl Iterator<Item = OsString>) -> ExitCode {
     use std::io::Write as _;
     let why = enter(args);
@@ -235,7 +235,7 @@ pub fn sandboxed(args: impl Iterator<Item = OsString>) -> ExitCode {
     ExitCode::from(NOT_STARTED)
 }
 
-/// What a shell says for a program that it cannot start.
+/// A shell's exit code for a program that it cannot start.
 const NOT_STARTED: u8 = 126;
 
 #[cfg(target_os = "linux")]

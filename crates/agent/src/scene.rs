@@ -1,4 +1,4 @@
-//! What tests of commands need: a supervisor, and a look at the processes that descend from them.
+//! Helpers for tests of commands: a supervisor, and the processes that descend from it.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ pub(crate) async fn until(what: &str, mut happened: impl FnMut() -> bool) {
     }
 }
 
-/// A variable that everything a test starts carries, however far it gets away.
+/// A variable that everything a test starts inherits.
 pub(crate) struct Mark(String);
 
 const NAME: &str = "MULTITAP_TEST_MARK";
@@ -39,7 +39,7 @@ impl Mark {
         (NAME.to_owned(), self.0.clone())
     }
 
-    /// What runs with the mark; the supervisor too.
+    /// The processes with the mark, supervisors included.
     pub(crate) fn processes(&self) -> Vec<u32> {
         let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
         let mark = format!("{NAME}={}", self.0);
@@ -60,7 +60,7 @@ impl Mark {
     }
 }
 
-/// How much memory this process holds.
+/// Memory in use by this process.
 #[cfg(target_os = "linux")]
 pub(crate) fn memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();

@@ -1,6 +1,4 @@
-//! What the model knows of the files: as what it last saw each of them.
-//!
-//! So that nothing is overwritten which changed behind its back.
+//! What each file was like when the model last saw it, so that no later change is overwritten unseen.
 
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
@@ -11,17 +9,17 @@ use std::time::SystemTime;
 
 use sha2::{Digest, Sha256};
 
-/// Files to keep in mind; after that it begins anew.
+/// Files to remember; above that, all are forgotten.
 const MOST_FILES: usize = 10_000;
-/// Beyond this much, what a file holds is not compared, only its length and its time.
+/// Larger files are compared by length and modification time only.
 const MOST_HASHED: u64 = 64 * 1024 * 1024;
 
-/// By what a file is known again.
+/// What identifies the state of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stamp {
     length: u64,
     modified: Option<SystemTime>,
-    /// Of what it holds, where all of that was read.
+    /// Hash of the content, where all of it was read.
     hash: Option<[u8; 32]>,
 }
 
@@ -42,7 +40,7 @@ impl Stamp {
         }
     }
 
-    /// Of a file that holds this text.
+    /// Of a file with this content.
     pub(crate) fn holding(text: &[u8]) -> Self {
         let length = u64::try_from(text.len()).unwrap_or(u64::MAX);
         Self { length, modified: None, hash: Some(Sha256::digest(text).into()) }
@@ -84,7 +82,7 @@ impl Seen {
         files.insert(path.to_owned(), stamp);
     }
 
-    /// Whether the model has seen the file, and not as it is now.
+    /// Whether the model has seen the file, but not in its current state.
     pub(crate) fn is_stale(&self, path: &Path, now: &Stamp) -> bool {
         self.files().get(path).is_some_and(|then| then.differs(now))
     }

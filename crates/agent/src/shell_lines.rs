@@ -1,17 +1,18 @@
-//! Lines that begin with `!`, for agents that take none: they run here, between the owner of a session and its agent.
+//! Runs prompts that begin with `!` as shell commands, for agents that do not: between the owner of a session and its
+//! agent.
 //!
-//! Everything else passes through. A line is a turn of its own, told as the built-in agent tells its own, and never
-//! within a turn of the agent: one waits for the other. The agent did not see it, so what came of it goes with the next
-//! prompt. Outward waits: what cannot be told yet makes the line and the agent wait. Inward never does: an agent that has
-//! no room for a command must not keep a line from being stopped.
+//! Everything else passes through. A shell command is a turn of its own, with the same events as the built-in
+//! agent's, and never runs during a turn of the agent: one waits for the other. The agent did not see it, so its
+//! output goes with the next prompt. Outward waits: events that cannot be sent yet hold back the command and the
+//! agent. Inward never waits: an agent without room for a command must not prevent a cancel.
 //!
-//! Must not come in: what an agent is called, how a shell is run, which `tools::shell` knows.
+//! Must not come in: agent names, how a shell is run (`tools::shell` knows).
 
-mod line;
+mod running;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
-mod unheard;
+mod unseen;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -25,38 +26,38 @@ use multitap_process::Keeper;
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
-use self::line::{Line, News, news};
-use self::unheard::Unheard;
+use self::running::{CommandReport, RunningCommand, news};
+use self::unseen::UnseenCommands;
 use crate::policy::Policy;
 use crate::tool::Outcome;
 use crate::tools::shell::{Shell, Surroundings};
 
-/// How many prompts may wait for a line to end; one more is refused.
+/// Most prompts that may wait for a shell command to end; one more is refused.
 const WAITING: usize = COMMAND_QUEUE;
 
-/// Where the user's own lines run. They are the user's, so no sandbox keeps them in.
+/// How the user's shell commands run. They are the user's own, so there is no sandbox.
 #[derive(Clone)]
 pub struct UserShell {
     pub folder: PathBuf,
-    /// Who keeps what they start.
+    /// How the programs they start are supervised.
     pub keeper: Keeper,
     /// Added to the user's own environment.
     pub environment: BTreeMap<String, String>,
-    /// Variables that they must not see.
+    /// Variables hidden from them.
     pub hidden_env: Vec<String>,
-    /// What must not run, as the agent spells it (`--block-tool`) or our own settings do.
+    /// Block rules, as the agent spells them (`--block-tool`) or as our own settings do.
     pub blocked: Vec<String>,
 }
 
 impl fmt::Debug for UserShell {
-    /// Variables may be keys.
+    /// Values are omitted: variables may be keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("UserShell").field("folder", &self.folder).field("keeper", &self.keeper).finish_non_exhaustive()
     }
 }
 
-/// The same agent, which now takes lines that begin with `!` too, of those who may go as far as they like
-/// ([`Prompt::within`]). Whatever a line started is gone when `tasks` is.
+/// Wraps an agent so that prompts beginning with `!` run as shell commands, if their sender has unlimited rights
+/// ([`Prompt::within`]). `tasks` ends only after everything a command started is gone.
 pub fn shell_lines(link: AgentLink, shell: UserShell, tasks: &TaskTracker) -> AgentLink {
     let (lines, owners) = Lines::new(link, shell);
     tasks.spawn(lines.run());
@@ -66,34 +67,35 @@ pub fn shell_lines(link: AgentLink, shell: UserShell, tasks: &TaskTracker) -> Ag
 /// Stands between the owner of a session and its agent.
 struct Lines {
     owner: AgentEnd,
-    /// What the agent tells.
+    /// Events of the agent.
     events: mpsc::Receiver<Draft>,
-    /// Dropped when the agent is to go.
+    /// Dropped to end the agent.
     agent: Option<mpsc::Sender<Command>>,
     shell: Shell,
     policy: Policy,
-    line: Option<Line>,
-    /// A turn of the agent, or its end, that came while a line ran. Nothing more is heard until that is told.
+    line: Option<RunningCommand>,
+    /// A start of a turn, or the end of the session, that the agent sent while a command ran. No more events are read
+    /// until it is passed on.
     held: Option<Draft>,
-    /// What the agent had no room for yet.
+    /// Commands for which the agent had no room yet.
     handing: VecDeque<Command>,
-    /// What was said while a line ran, and lines that came while the agent worked.
+    /// Prompts sent while a command ran, and shell commands sent while the agent worked.
     later: VecDeque<Prompt>,
-    unheard: Unheard,
+    unseen: UnseenCommands,
     /// The agent was prompted, and has not ended a turn since.
     said: bool,
-    /// The agent works.
+    /// The agent is in a turn.
     in_turn: bool,
-    /// How the last turn ended, if it was a line.
+    /// How the last turn ended, if it was a shell command.
     last: Option<TurnStatus>,
-    /// The owner has let go.
+    /// The owner dropped its command channel.
     ending: bool,
     /// The agent is gone.
     over: bool,
 }
 
 /// The owner of the session is gone.
-struct Gone;
+struct OwnerGone;
 
 impl Lines {
     fn new(link: AgentLink, shell: UserShell) -> (Self, AgentLink) {
@@ -107,7 +109,7 @@ impl Lines {
             keeper,
             environment: environment.into_iter().collect(),
             hidden_env,
-            // Nothing of these goes to the background, so nothing is written there.
+            // Without background commands nothing is written there.
             private: PathBuf::new(),
             sandbox: None,
         });
@@ -121,7 +123,7 @@ impl Lines {
             held: None,
             handing: VecDeque::new(),
             later: VecDeque::new(),
-            unheard: Unheard::default(),
+            unseen: UnseenCommands::default(),
             said: false,
             in_turn: false,
             last: None,
@@ -131,7 +133,7 @@ impl Lines {
         (lines, owners)
     }
 
-    /// Until the agent is gone, or nobody listens; then nothing of a line is left.
+    /// Runs until the agent is gone, or the owner is; then nothing of a command is left.
     async fn run(mut self) {
         if self.carry().await.is_err() {
             self.agent = None;
@@ -141,9 +143,9 @@ impl Lines {
         }
     }
 
-    async fn carry(&mut self) -> Result<(), Gone> {
+    async fn carry(&mut self) -> Result<(), OwnerGone> {
         while !(self.over && self.line.is_none()) {
-            // One at a time, so that a queue that is full refuses. But a line has to hear that it is to stop.
+            // One at a time, so that a full queue refuses. But a running command must still receive a cancel.
             let hands = !self.handing.is_empty();
             let takes = !hands || (self.line.is_some() && self.handing.len() < COMMAND_QUEUE);
             tokio::select! {
@@ -157,10 +159,10 @@ impl Lines {
                 },
                 has_room = room(self.agent.as_ref()), if hands => self.hand_over(has_room),
                 news = news(&mut self.line) => match news {
-                    News::Told(kind) => self.tell(kind).await?,
-                    News::Done(outcome) => self.done(outcome).await?,
+                    CommandReport::Told(kind) => self.tell(kind).await?,
+                    CommandReport::Done(outcome) => self.done(outcome).await?,
                 },
-                () = self.owner.events.closed() => return Err(Gone),
+                () = self.owner.events.closed() => return Err(OwnerGone),
             }
             if self.ending && self.handing.is_empty() {
                 self.agent = None;
@@ -169,7 +171,7 @@ impl Lines {
         Ok(())
     }
 
-    async fn command(&mut self, command: Command) -> Result<(), Gone> {
+    async fn command(&mut self, command: Command) -> Result<(), OwnerGone> {
         match (command, &mut self.line) {
             (Command::Cancel, Some(line)) => line.stop(TurnStatus::Cancelled),
             (Command::Prompt(prompt) | Command::Steer(prompt), Some(_)) => self.wait(prompt).await?,
@@ -184,8 +186,8 @@ impl Lines {
         Ok(())
     }
 
-    /// Keeps a prompt until its time has come.
-    async fn wait(&mut self, prompt: Prompt) -> Result<(), Gone> {
+    /// Queues a prompt until its turn.
+    async fn wait(&mut self, prompt: Prompt) -> Result<(), OwnerGone> {
         if self.later.len() >= WAITING {
             let why = format!("{WAITING} prompts wait already, so this one is not taken");
             return self.tell(EventKind::Error(AgentError::new(AgentErrorKind::Unknown, why).warning())).await;
@@ -194,15 +196,15 @@ impl Lines {
         Ok(())
     }
 
-    /// Hands the agent a prompt, and what it has not heard of.
+    /// Passes a prompt to the agent, with the commands it has not seen.
     fn say(&mut self, mut prompt: Prompt, how: fn(Prompt) -> Command) {
-        self.unheard.put_before(&mut prompt);
+        self.unseen.put_before(&mut prompt);
         self.said = true;
         self.handing.push_back(how(prompt));
     }
 
-    /// Does what had to wait, in its order, one turn after the other.
-    async fn go_on(&mut self) -> Result<(), Gone> {
+    /// Starts what is queued, in order, one turn after the other.
+    async fn go_on(&mut self) -> Result<(), OwnerGone> {
         if self.line.is_some() || self.in_turn || self.said {
             return Ok(());
         }
@@ -211,7 +213,7 @@ impl Lines {
             self.say(prompt, Command::Prompt);
             return Ok(());
         };
-        let (line, began) = Line::begin(command, &self.shell, &self.policy);
+        let (line, began) = RunningCommand::begin(command, &self.shell, &self.policy);
         self.line = Some(line);
         for kind in began {
             self.tell(kind).await?;
@@ -219,8 +221,8 @@ impl Lines {
         Ok(())
     }
 
-    /// The agent told something.
-    async fn heard(&mut self, mut draft: Draft) -> Result<(), Gone> {
+    /// Handles an event of the agent.
+    async fn heard(&mut self, mut draft: Draft) -> Result<(), OwnerGone> {
         match (&mut draft.kind, &mut self.line) {
             (EventKind::TurnStarted { .. }, Some(_)) => {
                 self.held = Some(draft);
@@ -235,7 +237,7 @@ impl Lines {
             (EventKind::TurnCompleted(_), _) => (self.in_turn, self.said, self.last) = (false, false, None),
             (EventKind::SessionEnded(end), None) => {
                 self.later.clear();
-                // A session ends as its last turn did, and of this one the agent knows nothing.
+                // A session ends as its last turn did, and the agent does not know of this one.
                 if let (None, Some(last)) = (&end.error, self.last) {
                     end.reason = last.into();
                 }
@@ -243,14 +245,14 @@ impl Lines {
             _ => {}
         }
         let rests = matches!(draft.kind, EventKind::TurnCompleted(_));
-        self.owner.events.send(draft).await.map_err(|_| Gone)?;
+        self.owner.events.send(draft).await.map_err(|_| OwnerGone)?;
         if rests { self.go_on().await } else { Ok(()) }
     }
 
-    /// The line is over: what waited for it comes next.
-    async fn done(&mut self, outcome: Outcome) -> Result<(), Gone> {
+    /// The shell command ended: start what waited for it.
+    async fn done(&mut self, outcome: Outcome) -> Result<(), OwnerGone> {
         let Some(line) = self.line.take() else { return Ok(()) };
-        self.unheard.add(&line.command, &outcome);
+        self.unseen.add(&line.command, &outcome);
         self.last = Some(line.status);
         for kind in line.end(outcome) {
             self.tell(kind).await?;
@@ -261,11 +263,11 @@ impl Lines {
         self.go_on().await
     }
 
-    async fn tell(&mut self, kind: EventKind) -> Result<(), Gone> {
-        self.owner.events.send(Draft::new(Timestamp::now(), kind)).await.map_err(|_| Gone)
+    async fn tell(&mut self, kind: EventKind) -> Result<(), OwnerGone> {
+        self.owner.events.send(Draft::new(Timestamp::now(), kind)).await.map_err(|_| OwnerGone)
     }
 
-    /// There is room for a command, or nobody takes any.
+    /// The agent has room for a command, or is gone.
     fn hand_over(&mut self, room: Option<mpsc::OwnedPermit<Command>>) {
         match room {
             Some(room) => {
@@ -274,7 +276,7 @@ impl Lines {
                 }
             }
             None => {
-                // It is about to go: whoever asks for more hears that there is no agent.
+                // The agent is about to end: later requests fail.
                 self.handing.clear();
                 self.agent = None;
                 self.owner.commands.close();
@@ -282,7 +284,7 @@ impl Lines {
         }
     }
 
-    /// The owner wants the agent to go. It has its last words, and before them a line.
+    /// Ends the agent on the owner's request, after a running shell command.
     fn let_go(&mut self) {
         self.ending = true;
         self.later.clear();
@@ -301,12 +303,12 @@ impl Lines {
     }
 }
 
-/// A place in the agent's queue; nothing if it takes no more.
+/// A permit in the agent's queue; `None` if it accepts no more.
 async fn room(agent: Option<&mpsc::Sender<Command>>) -> Option<mpsc::OwnedPermit<Command>> {
     agent?.clone().reserve_owned().await.ok()
 }
 
-/// The line for the shell that a prompt is, if its sender may run one unasked.
+/// The shell command in a prompt, if its sender may run one unasked.
 fn line_of(prompt: &Prompt) -> Option<&str> {
     prompt.shell_line().filter(|_| prompt.within.is_none())
 }

@@ -1,36 +1,36 @@
-//! Slash commands: one table, read by `/help`, by every door and by whatever completes them.
+//! Slash commands: one table for `/help`, for every door and for completion.
 //!
-//! Here is what there is and how a line is taken apart; the runner does what it says.
+//! This module parses them; the runner carries them out.
 
-mod own;
+mod custom;
 
 use std::path::Path;
 
 use serde::Serialize;
 
-pub(crate) use self::own::{Own, load};
+pub(crate) use self::custom::{CustomCommand, load};
 
-/// A command as clients are shown it.
+/// A command as clients see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SlashCommand {
+pub struct CommandSpec {
     pub name: String,
     pub description: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub arguments: Vec<SlashArgument>,
+    pub arguments: Vec<ArgumentSpec>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub sub_commands: Vec<SlashCommand>,
+    pub sub_commands: Vec<CommandSpec>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SlashArgument {
+pub struct ArgumentSpec {
     pub name: String,
     pub description: String,
     pub is_required: bool,
 }
 
-/// What a line asks for.
+/// A parsed command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Slash {
     Help,
@@ -50,11 +50,11 @@ pub(crate) enum Slash {
     Clear,
     Share,
     Quit,
-    /// The prompt that a command of the user's own makes.
+    /// The prompt that a custom command expands to.
     Prompt(String),
 }
 
-/// Every command of ours. Those with sub-commands do nothing by themselves.
+/// Every built-in command. Those with sub-commands do nothing by themselves.
 const TABLE: &[Entry] = &[
     Entry::plain("help", "Show the commands", &[]),
     Entry::plain("tools", "Show the tools the agent has", &[]),
@@ -73,12 +73,12 @@ const TABLE: &[Entry] = &[
     Entry::plain("compress", "Sum the conversation up to make room", &[]),
     Entry::group(
         "chat",
-        "Conversations kept by name",
+        "Saved conversations",
         &[
             Entry::plain("save", "Keep this conversation", &[Argument("name", "Its name", true)]),
-            Entry::plain("list", "Show those that are kept", &[]),
-            Entry::plain("resume", "Go on from one that is kept", &[Argument("name", "Its name", true)]),
-            Entry::plain("delete", "Forget one that is kept", &[Argument("name", "Its name", true)]),
+            Entry::plain("list", "List saved conversations", &[]),
+            Entry::plain("resume", "Resume a saved conversation", &[Argument("name", "Its name", true)]),
+            Entry::plain("delete", "Delete a saved conversation", &[Argument("name", "Its name", true)]),
         ],
     ),
     Entry::plain("stats", "Show what the session has used", &[]),
@@ -105,13 +105,13 @@ impl Entry {
         Self { name, description, arguments: &[], sub }
     }
 
-    fn shown(&self) -> SlashCommand {
-        let argument = |Argument(name, description, is_required): &Argument| SlashArgument {
+    fn shown(&self) -> CommandSpec {
+        let argument = |Argument(name, description, is_required): &Argument| ArgumentSpec {
             name: (*name).to_owned(),
             description: (*description).to_owned(),
             is_required: *is_required,
         };
-        SlashCommand {
+        CommandSpec {
             name: self.name.to_owned(),
             description: self.description.to_owned(),
             arguments: self.arguments.iter().map(argument).collect(),
@@ -119,7 +119,7 @@ impl Entry {
         }
     }
 
-    /// How it is written, for messages.
+    /// Its usage, for messages.
     fn usage(&self, path: &str) -> String {
         let arguments = self.arguments.iter().map(|Argument(name, _, required)| {
             let name = name.to_uppercase();
@@ -129,21 +129,21 @@ impl Entry {
     }
 }
 
-/// Every command there is, the user's own last.
-pub(crate) fn table(own: &[Own]) -> Vec<SlashCommand> {
-    TABLE.iter().map(Entry::shown).chain(own.iter().map(Own::shown)).collect()
+/// Every command, custom ones last.
+pub(crate) fn table(own: &[CustomCommand]) -> Vec<CommandSpec> {
+    TABLE.iter().map(Entry::shown).chain(own.iter().map(CustomCommand::shown)).collect()
 }
 
-/// The commands of the built-in agent in that folder, for whoever shows or completes them before a session runs.
-pub fn commands(config: Option<&Path>, folder: &Path) -> Vec<SlashCommand> {
+/// The commands available in that folder, to show or complete them before a session runs.
+pub fn commands(config: Option<&Path>, folder: &Path) -> Vec<CommandSpec> {
     table(&load(config, folder))
 }
 
-/// Takes a line apart; nothing if it is no command. Says what is wrong with one that is.
-pub(crate) fn parse(line: &str, own: &[Own]) -> Option<Result<Slash, String>> {
+/// Parses a line; `None` if it is not a command. An error says what is wrong with a command.
+pub(crate) fn parse(line: &str, own: &[CustomCommand]) -> Option<Result<Slash, String>> {
     let rest = line.strip_prefix('/')?;
     let (name, rest) = word(rest);
-    // A path or a comment is no command.
+    // Paths and comments are not commands.
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_:".contains(c)) {
         return None;
     }
@@ -203,7 +203,7 @@ fn slash(entry: &Entry, path: &str, rest: &str) -> Result<Slash, String> {
     })
 }
 
-/// The first word, and what stands behind it.
+/// The first word, and the rest.
 fn word(text: &str) -> (&str, &str) {
     let text = text.trim_start();
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -211,7 +211,7 @@ fn word(text: &str) -> (&str, &str) {
 }
 
 /// All commands, for people.
-pub(crate) fn help(own: &[Own]) -> String {
+pub(crate) fn help(own: &[CustomCommand]) -> String {
     let mut text = "Commands:\n".to_owned();
     let mut row = |usage: String, description: &str| text.push_str(&format!("  {usage:<24} {description}\n"));
     for entry in TABLE {

@@ -1,11 +1,11 @@
-//! What every tool has in common: how a model is told of it, what a call would do, and what came of it.
+//! What all tools have in common: their description for the model, and the outcome of a call.
 
 use multitap_event::{FileChange, Image, TodoList, ToolKind, ToolOutcome};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// A tool as a model is told of it.
+/// A tool as it is described to a model.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Spec {
     pub(crate) name: String,
@@ -15,18 +15,18 @@ pub(crate) struct Spec {
     pub(crate) kind: ToolKind,
     /// The MCP server it belongs to.
     pub(crate) server: Option<String>,
-    /// It only looks: several may run at once.
-    pub(crate) looks: bool,
+    /// Read-only: several may run at once.
+    pub(crate) read_only: bool,
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Outcome {
     pub(crate) outcome: ToolOutcome,
     /// For the model.
     pub(crate) text: String,
     pub(crate) images: Vec<Image>,
-    /// For people, where it is not the same.
+    /// For people, if it differs.
     pub(crate) result: Option<Value>,
     pub(crate) exit_code: Option<i32>,
     pub(crate) changes: Vec<FileChange>,
@@ -59,19 +59,19 @@ impl Outcome {
     }
 }
 
-/// What a tool that runs is given.
+/// What a running tool is given.
 #[derive(Debug, Clone)]
-pub(crate) struct Doing {
-    /// Where it tells how it goes. Waits when nobody listens fast enough.
+pub(crate) struct ToolContext {
+    /// Receives progress. Sending waits when the receiver is slow.
     pub(crate) progress: mpsc::Sender<Progress>,
-    /// The turn is cancelled: stop, leave nothing behind, and say what was done so far.
+    /// The turn was cancelled: stop, leave nothing behind, and report what was done so far.
     pub(crate) stop: CancellationToken,
 }
 
-/// How a tool gets on.
+/// Progress of a tool.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Progress {
-    /// New output since the last.
+    /// New output since the last report.
     pub(crate) output: Option<String>,
     /// Between 0 and 1.
     pub(crate) share: Option<f64>,

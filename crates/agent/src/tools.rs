@@ -1,16 +1,16 @@
-//! The tools: one file each, the same three parts in each: its spec, how a call becomes a job, how the job runs.
+//! The tools: one file each, with the same three parts: its spec, how a call becomes a job, how the job runs.
 //!
-//! Must not come in: models, turns, who may do what. A tool runs only what the policy has approved.
+//! Must not come in: models, turns, permissions. A tool runs only what the policy has approved.
 
 mod argument;
 pub(crate) mod ask;
 pub(crate) mod change;
 mod ending;
 pub(crate) mod fetch;
+pub(crate) mod file_tool;
 pub(crate) mod files;
 mod glob;
 mod list;
-pub(crate) mod look;
 pub(crate) mod mcp;
 pub(crate) mod memory;
 mod mismatch;
@@ -31,15 +31,15 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use self::change::Change;
+use self::file_tool::FileTool;
 use self::files::Files;
-use self::look::Look;
 use crate::conversation::Call;
 use crate::job::Job;
 use crate::mcp::Servers;
 use crate::policy::Approved;
-use crate::tool::{Doing, Outcome, Spec};
+use crate::tool::{Outcome, Spec, ToolContext};
 
-/// What our own tools are called.
+/// The names of our own tools.
 pub(crate) const NAMES: [&str; 12] = [
     read::NAME,
     read_many::NAME,
@@ -55,7 +55,7 @@ pub(crate) const NAMES: [&str; 12] = [
     ask::NAME,
 ];
 
-/// All tools of a session. A part that is not there has no tools.
+/// All tools of a session. A missing part has no tools.
 #[derive(Debug, Clone)]
 pub(crate) struct Toolbox {
     pub(crate) files: Files,
@@ -63,11 +63,11 @@ pub(crate) struct Toolbox {
     pub(crate) web: Option<multitap_outbound::Screen>,
     /// The user's own memory file.
     pub(crate) memory: Option<PathBuf>,
-    /// Those of MCP servers.
+    /// The MCP servers.
     pub(crate) mcp: Servers,
 }
 
-/// A call that cannot be run; the model is told why.
+/// A call that cannot run; the model is told why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct BadCall(pub(crate) String);
@@ -78,7 +78,7 @@ impl Toolbox {
         Self { files, shell: None, web: None, memory: None, mcp: Servers::default() }
     }
 
-    /// What the model is told it can do.
+    /// The tools as they are described to the model.
     pub(crate) fn specs(&self) -> Vec<Spec> {
         let own = [
             read::spec(),
@@ -102,17 +102,19 @@ impl Toolbox {
         self.specs().into_iter().find(|spec| spec.name == name)
     }
 
-    /// Checks a call and works out what it would do.
+    /// Checks a call and computes what it would do.
     pub(crate) async fn prepare(&self, call: &Call) -> Result<Job, BadCall> {
         let files = &self.files;
         match call.name.as_str() {
-            read::NAME => files.prepare(arguments(call)?, read::prepare).await.map(Look::Read).map(Job::Look),
+            read::NAME => files.prepare(arguments(call)?, read::prepare).await.map(FileTool::Read).map(Job::FileTool),
             read_many::NAME => {
-                files.prepare(arguments(call)?, read_many::prepare).await.map(Look::ReadMany).map(Job::Look)
+                files.prepare(arguments(call)?, read_many::prepare).await.map(FileTool::ReadMany).map(Job::FileTool)
             }
-            list::NAME => files.prepare(arguments(call)?, list::prepare).await.map(Look::List).map(Job::Look),
-            glob::NAME => files.prepare(arguments(call)?, glob::prepare).await.map(Look::Glob).map(Job::Look),
-            search::NAME => files.prepare(arguments(call)?, search::prepare).await.map(Look::Search).map(Job::Look),
+            list::NAME => files.prepare(arguments(call)?, list::prepare).await.map(FileTool::List).map(Job::FileTool),
+            glob::NAME => files.prepare(arguments(call)?, glob::prepare).await.map(FileTool::Glob).map(Job::FileTool),
+            search::NAME => {
+                files.prepare(arguments(call)?, search::prepare).await.map(FileTool::Search).map(Job::FileTool)
+            }
             write::NAME => files.prepare(arguments(call)?, write::prepare).await.map(Job::Change),
             replace::NAME => files.prepare(arguments(call)?, replace::prepare).await.map(Job::Change),
             shell::NAME => {
@@ -138,29 +140,29 @@ impl Toolbox {
         BadCall(format!("there is no tool '{}': there are {known}", call.name))
     }
 
-    /// Does it.
-    pub(crate) async fn run(&self, job: Approved<Job>, doing: Doing) -> Outcome {
+    /// Runs a job.
+    pub(crate) async fn run(&self, job: Approved<Job>, context: ToolContext) -> Outcome {
         match job.into_inner() {
-            Job::Look(look) => self.files.run(look, &doing, Look::run).await,
-            Job::Change(change) => self.files.run(change, &doing, Change::run).await,
+            Job::FileTool(look) => self.files.run(look, &context, FileTool::run).await,
+            Job::Change(change) => self.files.run(change, &context, Change::run).await,
             Job::Todos(todos) => todos.run(),
             Job::Shell(command) => match &self.shell {
-                Some(shell) => shell.run(command, doing).await,
+                Some(shell) => shell.run(command, context).await,
                 None => Outcome::failed("this session has no shell"),
             },
             Job::Fetch(fetch) => match &self.web {
-                Some(web) => fetch.run(web, doing).await,
+                Some(web) => fetch.run(web, context).await,
                 None => Outcome::failed("this session has no web"),
             },
             Job::Remember(remember) => remember.run().await,
-            // Answered by the ruling; nothing is left to do.
+            // The decision answered it already; nothing is left to do.
             Job::Ask(ask) => Outcome::failed(format!("nobody answered \"{}\"", ask.question)),
-            Job::Mcp(call) => self.mcp.call(call, doing).await,
+            Job::Mcp(call) => self.mcp.call(call, context).await,
         }
     }
 }
 
-/// The arguments of a call as the tool wants them.
+/// Deserializes the arguments of a call.
 fn arguments<T: DeserializeOwned>(call: &Call) -> Result<T, BadCall> {
     if !call.arguments.is_object() {
         let name = &call.name;
@@ -183,6 +185,6 @@ fn spec(name: &str, kind: ToolKind, description: &str, properties: &Value, requi
         parameters: json!({ "type": "object", "properties": properties, "required": required }),
         kind,
         server: None,
-        looks: false,
+        read_only: false,
     }
 }

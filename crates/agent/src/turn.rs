@@ -1,8 +1,9 @@
-//! What happens next in a turn: the model is asked, its calls are prepared, asked about and run, until it rests.
+//! Decides what happens next in a turn: the model is asked, its calls are prepared, asked about and run, until it is
+//! done.
 //!
 //! Pure: inputs in, effects out. No clock, channel or file; time and ids come in as values. The runner carries the
-//! effects out and brings back what came of them. Whatever comes in whatever order, the conversation stays whole:
-//! every call has an answer before the model is asked again.
+//! effects out and returns their results. Whatever comes in whatever order, the conversation stays complete: every
+//! call has an answer before the model is asked again.
 
 mod call;
 mod elicit;
@@ -21,41 +22,41 @@ use multitap_event::{
 use serde_json::{Map, Value, json};
 
 pub(crate) use self::call::Edited;
-use self::call::{Left, Work};
+use self::call::{CallBatch, Remaining};
 use self::reply::Gathered;
-use crate::conversation::{Call, Conversation, Message, Said};
+use crate::conversation::{Call, Conversation, Message, UserText};
 use crate::job::Job;
 use crate::model::{Delta, ModelError, Reply};
 use crate::policy::{Consent, Verdict};
 use crate::tool::{Outcome, Progress};
 
-/// The same calls in a row that make a loop.
+/// Number of equal calls in a row that make a loop.
 const SAME_CALLS: usize = 4;
-/// What the model hears of what was cut off.
+/// Told to the model about interrupted calls.
 const STOPPED: &str = "the user stopped it";
-/// Of the context, how much may be used before it is summed up.
+/// Share of the context window that may be used before the conversation is summarised.
 const FULL: f64 = 0.8;
 
 /// Something that happened.
 #[derive(Debug)]
 pub(crate) enum Input {
     /// A prompt begins a turn.
-    Prompt(Said),
-    /// More words for the turn that runs.
-    Steer(Said),
-    /// A turn that only says this; the model hears nothing of it.
+    Prompt(UserText),
+    /// A message for the running turn.
+    Steer(UserText),
+    /// A turn that only shows this text; the model does not see it.
     Say(Result<String, String>),
-    /// A turn that runs one call which the user made.
+    /// A turn that runs one call of the user's.
     Do(Call),
-    /// A turn that sums the conversation up because the user wants it.
+    /// A turn that only summarises the conversation.
     Compress,
     Delta(Delta),
     Replied(Result<Reply, ModelError>),
-    /// The wait before another try is over.
+    /// The wait before a retry is over.
     Again,
     /// A call is ready, or cannot be run.
-    Ready(ToolId, Readied),
-    /// The same for a call whose arguments the user gave, and so consents to.
+    Ready(ToolId, PreparedCall),
+    /// The same for a call whose arguments the user gave and so consents to.
     Redone(ToolId, Result<Job, String>),
     Decided(Decide),
     Progress(ToolId, Progress),
@@ -67,23 +68,23 @@ pub(crate) enum Input {
     /// The conversation was summed up.
     Summed(Result<Summary, ModelError>),
     Cancel,
-    /// What was to stop has had its time.
+    /// The time limit for stopping tools is over.
     Force,
 }
 
-/// The conversation in few words, and what it took to make them.
+/// A summary of the conversation, and the tokens it took.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
     pub(crate) text: String,
     pub(crate) usage: Option<TokenUsage>,
 }
 
-/// What a call turned out to be.
+/// The result of preparing a call.
 #[derive(Debug)]
-pub(crate) struct Readied {
+pub(crate) struct PreparedCall {
     pub(crate) kind: ToolKind,
     pub(crate) server: Option<String>,
-    /// What it would do and whether it may, or why it cannot be run.
+    /// The job and its verdict, or why it cannot run.
     pub(crate) job: Result<(Job, Verdict), String>,
 }
 
@@ -99,7 +100,7 @@ pub(crate) enum Effect {
     Prepare(ToolId, Call),
     /// Make a call ready whose arguments the user gave, then say [`Input::Redone`].
     Redo(ToolId, Call),
-    /// Run the job if the policy approves it, then say [`Input::Done`]; that it does not is [`Input::Done`] too.
+    /// Run the job if the policy approves it, then say [`Input::Done`], also if it does not.
     Run {
         id: ToolId,
         tool: String,
@@ -116,37 +117,37 @@ pub(crate) enum Effect {
     Answer(QuestionId, ElicitationAnswer),
     /// Sum the conversation up, then say [`Input::Summed`].
     SumUp,
-    /// The conversation grew, or is another one altogether.
-    Keep(Keep),
-    /// Drop the model, the wait and what is being prepared, and tell the tools to stop; they still say
+    /// The conversation grew, or was replaced.
+    StoreUpdate(StoreUpdate),
+    /// Drop the model request, the wait and what is being prepared, and stop the tools; they still say
     /// [`Input::Done`], or it is [`Input::Force`].
     Stop,
 }
 
-/// What is to be kept. It comes along, since by the end of a step the conversation may have grown further.
+/// What is to be stored. It comes along, since by the end of a step the conversation may have grown further.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Keep {
-    /// This was added.
+pub(crate) enum StoreUpdate {
+    /// This message was added.
     Added(Message),
     All(Conversation),
 }
 
-/// What holds for every turn.
+/// Limits of every turn.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Limits {
     /// How often the model may be asked in one turn.
     pub(crate) max_turns: Option<u32>,
-    /// How many tokens the model can hold.
+    /// The model's context window in tokens.
     pub(crate) window: Option<u64>,
-    /// The last words of a turn must be JSON, which is given beside them.
+    /// The last message of a turn must be JSON, which is also reported as a value.
     pub(crate) structured: bool,
 }
 
 /// Time and ids, for one step.
-pub(crate) struct Now<'a> {
+pub(crate) struct StepContext<'a> {
     pub(crate) at: Timestamp,
     pub(crate) id: &'a mut dyn FnMut() -> String,
-    /// Between 0 and 1, so that many agents do not come back at the same moment.
+    /// Between 0 and 1, so that many agents do not retry at the same moment.
     pub(crate) jitter: f64,
 }
 
@@ -155,8 +156,8 @@ pub(crate) struct Now<'a> {
 pub(crate) struct Machine {
     pub(crate) talk: Conversation,
     pub(crate) limits: Limits,
-    /// The tools that only look: several may run at once.
-    pub(crate) looks: BTreeSet<String>,
+    /// The read-only tools: several may run at once.
+    pub(crate) read_only: BTreeSet<String>,
     /// Tokens of the conversation when it was last counted.
     pub(crate) used: Option<u64>,
     turn: Option<Turn>,
@@ -166,61 +167,61 @@ pub(crate) struct Machine {
 struct Turn {
     id: TurnId,
     began: Timestamp,
-    stage: Stage,
+    stage: Phase,
     asked: u32,
     usage: Option<TokenUsage>,
     denials: Vec<Denial>,
-    /// The last thing the model said.
+    /// The model's last message.
     text: Option<String>,
-    /// What to say with the next question to the model.
-    steers: Vec<Said>,
-    /// The last replies that only called tools, to see a loop.
+    /// Messages to send with the next model request.
+    steers: Vec<UserText>,
+    /// The last replies that only called tools, to detect a loop.
     recent: VecDeque<String>,
-    /// It was summed up since the model was last asked, so that it does not happen over and over.
+    /// It was summarised since the model was last asked, so that it is not summarised repeatedly.
     summed: bool,
-    /// The user wants a summary, and no more.
+    /// The user wants a summary, and nothing else.
     compress: bool,
 }
 
 #[derive(Debug)]
-enum Stage {
-    /// The model speaks.
+enum Phase {
+    /// The model is replying.
     Asking {
         attempt: u32,
         gathered: Gathered,
     },
-    /// Before another try.
+    /// Waiting for a retry.
     Waiting {
         attempt: u32,
-        then: Then,
+        then: RetryOf,
     },
-    /// Tools are at work.
-    Working(Work),
-    /// The user stopped the turn, and tools have still to say how far they were.
-    Stopping(Work),
+    /// Tools are running.
+    Working(CallBatch),
+    /// The user stopped the turn, and tools have not reported yet.
+    Stopping(CallBatch),
     SummingUp {
         attempt: u32,
     },
 }
 
-/// What is tried again.
+/// What is retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Then {
+enum RetryOf {
     Ask,
     SumUp,
 }
 
 impl Machine {
     pub(crate) fn new(talk: Conversation, limits: Limits) -> Self {
-        Self { talk, limits, looks: BTreeSet::new(), used: None, turn: None }
+        Self { talk, limits, read_only: BTreeSet::new(), used: None, turn: None }
     }
 
     pub(crate) fn is_busy(&self) -> bool {
         self.turn.is_some()
     }
 
-    /// Takes in what happened; what is to be done about it, in order.
-    pub(crate) fn step(&mut self, input: Input, now: &mut Now<'_>) -> Vec<Effect> {
+    /// Handles an input; returns the effects, in order.
+    pub(crate) fn step(&mut self, input: Input, now: &mut StepContext<'_>) -> Vec<Effect> {
         let mut out = Vec::new();
         match input {
             Input::Prompt(said) => self.begin(said, now, &mut out),
@@ -257,13 +258,13 @@ impl Machine {
         out
     }
 
-    fn begin(&mut self, said: Said, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    fn begin(&mut self, said: UserText, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         self.open(now, out);
         self.keep(Message::User(said), out);
         self.ask(now, out);
     }
 
-    fn say(&mut self, words: Result<String, String>, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    fn say(&mut self, words: Result<String, String>, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         self.open(now, out);
         match words {
             Ok(text) => {
@@ -278,21 +279,21 @@ impl Machine {
         }
     }
 
-    fn do_call(&mut self, call: Call, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    fn do_call(&mut self, call: Call, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         self.open(now, out);
         if let Some(turn) = &mut self.turn {
-            turn.stage = Stage::Working(Work::of_the_user(call));
+            turn.stage = Phase::Working(CallBatch::of_the_user(call));
         }
         self.next_calls(now, out);
     }
 
-    fn open(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    fn open(&mut self, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         let id = TurnId::from((now.id)());
         out.push(Effect::Tell(EventKind::TurnStarted { turn_id: id.clone() }));
         self.turn = Some(Turn {
             id,
             began: now.at,
-            stage: Stage::SummingUp { attempt: 1 },
+            stage: Phase::SummingUp { attempt: 1 },
             asked: 0,
             usage: None,
             denials: Vec::new(),
@@ -306,11 +307,11 @@ impl Machine {
 
     fn keep(&mut self, message: Message, out: &mut Vec<Effect>) {
         self.talk.push(message.clone());
-        out.push(Effect::Keep(Keep::Added(message)));
+        out.push(Effect::StoreUpdate(StoreUpdate::Added(message)));
     }
 
-    /// Asks the model, unless the turn has gone on for too long or the conversation has to be summed up first.
-    fn ask(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    /// Asks the model, unless the turn has used its limit or the conversation has to be summarised first.
+    fn ask(&mut self, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         let Some(turn) = &mut self.turn else { return };
         for said in std::mem::take(&mut turn.steers) {
             self.keep(Message::User(said), out);
@@ -325,23 +326,23 @@ impl Machine {
         let full = self.limits.window.is_some_and(|window| used as f64 > window as f64 * FULL);
         if full && !turn.summed {
             turn.summed = true;
-            turn.stage = Stage::SummingUp { attempt: 1 };
+            turn.stage = Phase::SummingUp { attempt: 1 };
             out.push(Effect::SumUp);
             return;
         }
         turn.asked += 1;
-        turn.stage = Stage::Asking { attempt: 1, gathered: Gathered::new(MessageId::from((now.id)())) };
+        turn.stage = Phase::Asking { attempt: 1, gathered: Gathered::new(MessageId::from((now.id)())) };
         out.push(Effect::AskModel);
     }
 
     fn delta(&mut self, delta: Delta, out: &mut Vec<Effect>) {
-        let Some(Turn { stage: Stage::Asking { gathered, .. }, .. }) = &mut self.turn else { return };
+        let Some(Turn { stage: Phase::Asking { gathered, .. }, .. }) = &mut self.turn else { return };
         out.extend(gathered.take(delta).map(Effect::Tell));
     }
 
-    fn replied(&mut self, reply: Reply, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    fn replied(&mut self, reply: Reply, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         let Some(turn) = &mut self.turn else { return };
-        let Stage::Asking { gathered, .. } = &mut turn.stage else { return };
+        let Phase::Asking { gathered, .. } = &mut turn.stage else { return };
         let gathered = std::mem::replace(gathered, Gathered::new(MessageId::from("")));
         if let Some(usage) = reply.usage {
             turn.count(usage);
@@ -365,12 +366,12 @@ impl Machine {
             return self.fail(Some("loop_detected"), why, now, out);
         }
         let Some(turn) = &mut self.turn else { return };
-        turn.stage = Stage::Working(Work::new(calls));
+        turn.stage = Phase::Working(CallBatch::new(calls));
         self.next_calls(now, out);
     }
 
-    /// The model has nothing more to do.
-    fn rest(&mut self, cut_short: Option<String>, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    /// The model is done.
+    fn rest(&mut self, cut_short: Option<String>, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         if let Some(why) = cut_short {
             return self.fail(Some("cut_short"), why, now, out);
         }
@@ -378,7 +379,7 @@ impl Machine {
         if !turn.steers.is_empty() {
             return self.ask(now, out);
         }
-        // Where the model was not asked, as for a summary, nothing has to fit.
+        // Where the model was not asked, as for a summary, no JSON is required.
         if self.limits.structured && turn.asked > 0 && turn.structured().is_none() {
             let why = "the answer is not the JSON that --output-schema asks for".to_owned();
             return self.fail(Some("not_structured"), why, now, out);
@@ -386,7 +387,7 @@ impl Machine {
         self.end(TurnStatus::Completed, None, None, now, out);
     }
 
-    /// Whether the model goes round in circles.
+    /// Whether the model repeats itself.
     fn loops(&mut self, calls: &[Call]) -> bool {
         let Some(turn) = &mut self.turn else { return false };
         let this = calls.iter().map(|call| format!("{}{}", call.name, call.arguments)).collect::<Vec<_>>().join("\n");
@@ -402,15 +403,15 @@ impl Machine {
         self.keep(Message::Results { answers }, out);
     }
 
-    fn summed(&mut self, summary: Result<Summary, ModelError>, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    fn summed(&mut self, summary: Result<Summary, ModelError>, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         let Some(turn) = &mut self.turn else { return };
-        let Stage::SummingUp { attempt } = turn.stage else { return };
+        let Phase::SummingUp { attempt } = turn.stage else { return };
         match summary {
             Ok(Summary { text, usage }) => {
                 usage.into_iter().for_each(|usage| turn.count(usage));
                 let only = turn.compress;
                 out.push(Effect::Tell(self.sum_up(&text)));
-                out.push(Effect::Keep(Keep::All(self.talk.clone())));
+                out.push(Effect::StoreUpdate(StoreUpdate::All(self.talk.clone())));
                 match self.talk.messages().last() {
                     Some(Message::User(_)) if !only => self.ask(now, out),
                     _ => self.rest(None, now, out),
@@ -420,7 +421,7 @@ impl Machine {
         }
     }
 
-    /// Puts a summary in the place of the conversation; what is told of that.
+    /// Replaces the conversation by a summary; returns the event for it.
     pub(crate) fn sum_up(&mut self, summary: &str) -> EventKind {
         let before = self.used.take().unwrap_or_else(|| self.talk.guessed_tokens());
         self.talk.sum_up(summary);
@@ -433,27 +434,27 @@ impl Machine {
         })
     }
 
-    fn cancel(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    fn cancel(&mut self, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         if self.turn.is_none() {
             return;
         }
         out.push(Effect::Stop);
         self.break_off(STOPPED, out);
-        if self.stop_calls(now, out) == Left::Nothing {
+        if self.stop_calls(now, out) == Remaining::Nothing {
             self.stopped(now, out);
         }
     }
 
-    fn force(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
-        if matches!(self.turn, Some(Turn { stage: Stage::Stopping(_), .. })) {
+    fn force(&mut self, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
+        if matches!(self.turn, Some(Turn { stage: Phase::Stopping(_), .. })) {
             self.give_up_calls(now, out);
             self.stopped(now, out);
         }
     }
 
     /// Everything has stopped.
-    fn stopped(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
-        // The next prompt should not look like more of this one.
+    fn stopped(&mut self, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
+        // The next prompt must not read as a continuation of this one.
         if matches!(self.talk.messages().last(), Some(Message::User(_))) {
             self.keep(Message::assistant("(The user stopped me here.)"), out);
         }
@@ -465,7 +466,7 @@ impl Machine {
         status: TurnStatus,
         native: Option<&str>,
         error: Option<String>,
-        now: &mut Now<'_>,
+        now: &mut StepContext<'_>,
         out: &mut Vec<Effect>,
     ) {
         let Some(turn) = self.turn.take() else { return };
@@ -482,7 +483,7 @@ impl Machine {
             denials: turn.denials,
             ..TurnEnd::of(status)
         })));
-        // What was said into a turn that is over begins the next.
+        // Messages that came too late to steer this turn begin the next.
         let mut steers = turn.steers.into_iter();
         if let Some(first) = steers.next()
             && status != TurnStatus::Cancelled
@@ -500,7 +501,7 @@ impl Turn {
         self.usage = Some(self.usage.map_or(usage, |before| before.plus(usage)));
     }
 
-    /// Its last words as JSON, if they are.
+    /// Its last message as JSON, if it is JSON.
     fn structured(&self) -> Option<Value> {
         serde_json::from_str(self.text.as_deref()?).ok()
     }

@@ -1,10 +1,10 @@
-//! Which files are the session's to touch: its folder and the added ones.
+//! Which files the session may touch: its folder and the added ones.
 //!
-//! A path is followed as the system would follow it, link by link, before it is judged. What is then done with the
-//! place it leads to (`open`, `put`) goes down from the folder without following any link, so one that is put in the
-//! way later leads nowhere. `walk` goes through all that lies below a place.
+//! A path is resolved as the system would, link by link, before it is judged. Access to the resolved place (`open`,
+//! `put`) then descends from the folder without following links, so a link created in between leads nowhere. `walk`
+//! visits everything below a place.
 //!
-//! Must not come in: tools, who may do what.
+//! Must not come in: tools, permissions.
 
 pub(crate) mod open;
 pub(crate) mod put;
@@ -14,7 +14,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Links on one path that are followed before it counts as a circle; the system's own number.
+/// Most links followed on one path; the system's own limit.
 const MOST_LINKS: u32 = 40;
 
 /// The folders of a session, all of them real paths.
@@ -34,14 +34,14 @@ pub(crate) struct BadFolder {
     source: io::Error,
 }
 
-/// A place inside, with no link on the way to it. There need not be a file yet.
+/// A resolved path inside, without links. The file need not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Inside {
     folder: PathBuf,
     path: PathBuf,
 }
 
-/// A path that must not be touched, or leads nowhere.
+/// A path that must not be touched, or that does not resolve.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Outside {
     #[error("{path} lies outside the workspace: only files in {folders} can be touched")]
@@ -57,12 +57,12 @@ impl Inside {
         &self.path
     }
 
-    /// The folder of the workspace it lies in.
+    /// The folder of the workspace that contains it.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The way from the folder to it.
+    /// The path relative to that folder.
     fn below(&self) -> &Path {
         self.path.strip_prefix(&self.folder).unwrap_or(Path::new(""))
     }
@@ -85,12 +85,12 @@ impl Workspace {
         std::iter::once(self.root.as_path()).chain(self.added.iter().map(PathBuf::as_path))
     }
 
-    /// The folders themselves, as places to look in.
+    /// The folders themselves, as places.
     pub(crate) fn places(&self) -> Vec<Inside> {
         self.folders().map(|folder| Inside { folder: folder.to_owned(), path: folder.to_owned() }).collect()
     }
 
-    /// A path as people and models are shown it: short where it lies in the session's folder.
+    /// A path as people and models see it: relative if it lies in the session's folder.
     pub(crate) fn shown(&self, path: &Path) -> String {
         match path.strip_prefix(&self.root) {
             Ok(below) if below.as_os_str().is_empty() => ".".to_owned(),
@@ -99,7 +99,7 @@ impl Workspace {
         }
     }
 
-    /// Where a path leads, if that is inside. Relative to the session's folder; `~` is the user's home.
+    /// Resolves a path, if it lies inside. Relative to the session's folder; `~` is the user's home.
     pub(crate) fn resolve(&self, path: &str) -> Result<Inside, Outside> {
         let start = self.start(path);
         match follow(&start) {
@@ -107,7 +107,7 @@ impl Workspace {
             Err((at, error)) if self.inside(&at).is_some() => {
                 Err(Outside::Nowhere { path: path.to_owned(), why: error.to_string(), folders: self.named() })
             }
-            // What is out there is not told.
+            // What exists outside is not revealed.
             Err(_) => Err(Outside::Elsewhere { path: path.to_owned(), folders: self.named() }),
         }
     }
@@ -148,10 +148,11 @@ fn real_folder(path: &Path) -> Result<PathBuf, BadFolder> {
     Ok(real)
 }
 
-/// Follows an absolute path through every link to where it ends, there or not; or tells how far it came.
+/// Follows an absolute path through every link to its end, whether that exists or not; on failure, says how far it
+/// came.
 ///
-/// Not left to `canonicalize` alone, which gives up at the first thing that is missing and so would not see where a
-/// link to a file that does not exist yet leads.
+/// `canonicalize` alone is not enough: it fails at the first missing component, and would not see where a link to a
+/// missing file leads.
 fn follow(path: &Path) -> Result<PathBuf, (PathBuf, io::Error)> {
     let mut at = PathBuf::new();
     let mut left = steps(path);
@@ -164,7 +165,7 @@ fn follow(path: &Path) -> Result<PathBuf, (PathBuf, io::Error)> {
             at.pop();
             continue;
         }
-        // An absolute step, as the first of a link's target may be, begins anew.
+        // An absolute component, such as the first of a link's target, starts over.
         let next = at.join(&step);
         match next.symlink_metadata() {
             Ok(metadata) if metadata.is_symlink() => {
@@ -185,12 +186,12 @@ fn follow(path: &Path) -> Result<PathBuf, (PathBuf, io::Error)> {
     spelled(&at).map_err(|error| (at, error))
 }
 
-/// The steps of a path, the last one first.
+/// The components of a path, last first.
 fn steps(path: &Path) -> Vec<OsString> {
     path.components().rev().map(|step| step.as_os_str().to_owned()).collect()
 }
 
-/// The path with what exists of it spelled as the system spells it, where case and short names do not matter to it.
+/// The path with its existing part spelled as the system spells it, where case and short names do not matter.
 fn spelled(path: &Path) -> io::Result<PathBuf> {
     for there in path.ancestors() {
         match there.canonicalize() {

@@ -1,4 +1,4 @@
-//! The command line, as its users see it.
+//! Command line arguments.
 
 mod attach;
 mod door;
@@ -28,54 +28,55 @@ const USAGE: &str = "multitap [OPTIONS] [PROMPT]
 
 const EXAMPLES: &str = "\
 Examples:
-  multitap                                    a session on this terminal, with the
-                                              best agent that is installed
-  multitap --a2a-port 4100                    the same, and others may join it
-  multitap -c                                 go on where you left off
-  multitap -p \"explain src/main.rs\"           the answer on stdout
-  git diff | multitap -p \"review this\"        piped text comes before PROMPT
+  multitap                                    open a session with the first agent
+                                              that is installed
+  multitap --a2a-port 4100                    the same, and let A2A clients join
+  multitap -c                                 continue the last conversation
+  multitap -p \"explain src/main.rs\"           print the answer on stdout
+  git diff | multitap -p \"review this\"        piped input is put before PROMPT
   multitap -p \"fix the tests\" --approval-mode auto-edit
-  multitap -p \"go on\" -c                      the newest conversation here
+  multitap -p \"go on\" -c                      continue without a terminal UI
   multitap -p \"count the TODOs\" --output-format stream-json
-                                              every event, one JSON line each
+                                              print events as JSON lines
   multitap -p --input-format stream-json --output-format stream-json
-                                              many turns, driven by a program
-  multitap serve --port 4100                  sessions for A2A clients, over HTTP
-  multitap attach                             sessions that run; join one of them
-  multitap sessions                           conversations of this folder
-  multitap doctor                             what is missing, how to mend it
+                                              drive a session from a program
+  multitap serve --port 4100                  host sessions for A2A clients
+  multitap attach                             list running sessions, to join one
+  multitap sessions                           list the sessions of this folder
+  multitap doctor                             check your setup
 
 Exit codes of -p:
     0  the turn completed
     1  the agent failed
     2  usage or settings
     3  the agent was not found or could not start
-    4  a question was left unanswered and denied
+    4  a question was denied because nobody answered
     5  timeout
   130  interrupted
 
 Settings (JSON with comments):
   ~/.config/multitap/settings.json, or settings.json in MULTITAP_HOME
-  .multitap/settings.json in the folder of the session: chooses no program, and
-  allows something only if the folder is among your `trustedFolders`. The agents'
-  own project files act only there as well (or with --trust)
+  .multitap/settings.json in the session's folder: cannot choose programs, and
+  grants permissions only if the folder is among your `trustedFolders`. The same
+  condition enables the agents' own project files (or use --trust)
 
 Environment:
   MULTITAP_CLAUDE_BIN, MULTITAP_CODEX_BIN, MULTITAP_GEMINI_BIN
-                        an agent's program, instead of the one on PATH
-  MULTITAP_AGENT        the same as the setting `agent`
-  MULTITAP_KEEP_RAW=1   the same as the setting `keepRaw`
+                        the agent's program [default: found on PATH]
+  MULTITAP_AGENT        overrides the setting `agent`
+  MULTITAP_KEEP_RAW=1   overrides the setting `keepRaw`
   ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY
-                        a model for the built-in agent; without one it rehearses
-  MULTITAP_TOKEN        a token that clients must bring to a door, and that
-                        `multitap attach` brings
-  MULTITAP_HOME         the folder for settings and for the log of sessions
-  MULTITAP_LOG          what to log on stderr, such as `debug`
+                        key of a model for the built-in agent
+  MULTITAP_TOKEN        token that clients of a door must send, and that
+                        `multitap attach` sends
+  MULTITAP_HOME         folder of settings and stored sessions
+  MULTITAP_LOG          log level on stderr, such as `debug`
   NO_COLOR              no colors, on the screen and in the log";
 
-/// One live session with any coding agent, reached through every door at once
+/// Share one live session with any coding agent between terminals, programs and A2A clients
 ///
-/// Multitap drives coding agents such as Claude Code, Codex and Gemini CLI through one stream of events, the same whatever the agent.
+/// Multitap drives coding agents such as Claude Code, Codex and Gemini CLI through one stream of events, the same for
+/// every agent.
 #[derive(Debug, Parser)]
 #[command(name = "multitap", version, after_long_help = EXAMPLES, after_help = "`multitap --help` says more, with examples.")]
 #[command(args_conflicts_with_subcommands = true, max_term_width = 100, override_usage = USAGE)]
@@ -89,25 +90,25 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Sub {
-    /// Be a host for many sessions: A2A clients open, drive and share them over HTTP
+    /// Host sessions over HTTP (A2A, WebSocket)
     Serve(Box<ServeArgs>),
-    /// Show a session here that runs elsewhere: in another terminal, or behind `multitap serve`
+    /// Open a session that runs elsewhere: in another terminal, or on `multitap serve`
     Attach(AttachArgs),
-    /// Which agents are installed, and what each can do here
+    /// List installed agents and their features
     Agents(ReportArgs),
-    /// Check everything, and say how to mend what is wrong
+    /// Check your setup and suggest fixes
     Doctor(ReportArgs),
-    /// Sessions that are kept, and conversations that agents keep: list, show, export, put away
+    /// List, show, export and delete sessions, and conversations the agents stored
     Sessions(SessionsArgs),
-    /// Offer remote A2A agents as MCP tools, on stdin and stdout or over HTTP
+    /// Serve remote A2A agents as MCP tools, on stdin and stdout or over HTTP
     Mcp(Box<McpArgs>),
-    /// The slash commands of the built-in agent
+    /// List the slash commands of the built-in agent
     Commands(ReportArgs),
     /// Print the JSON Schema of the events
     Schema,
-    /// Turn an agent's recorded output lines on stdin into events on stdout
+    /// Decode an agent's recorded output lines on stdin to events on stdout
     Decode(DecodeArgs),
-    /// Print a completion script for a shell
+    /// Print a shell completion script
     Completions { shell: clap_complete::Shell },
     /// Print the manual page
     Man,
@@ -122,28 +123,28 @@ pub(crate) struct ReportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DecodeArgs {
-    /// Whose lines these are
+    /// The agent that wrote the lines
     #[arg(long, value_parser = agent_type())]
     pub(crate) agent: AgentType,
-    /// Keep every line in the `raw` field of an event
+    /// Include each native line in the `raw` field of an event
     #[arg(long)]
     pub(crate) raw: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// What to ask first; with -p, what to ask if it does not follow -p at once
+    /// First prompt; with -p, the prompt if it does not directly follow -p
     #[arg(value_name = "PROMPT")]
     pub(crate) words: Option<String>,
 
-    /// Words of a prompt that nobody quoted; taken in only to say so.
+    /// Words of an unquoted prompt; parsed only for the error message.
     #[arg(hide = true, value_name = "WORD")]
     pub(crate) more: Vec<String>,
 
-    /// Ask without a terminal UI, print the answer, exit ("-" reads the prompt from stdin)
+    /// Run one prompt without a terminal UI, print the answer and exit ("-" reads the prompt from stdin)
     ///
-    /// Text that is piped in is put before PROMPT.
-    /// With --input-format stream-json it may be left out: the session then waits for prompts on stdin.
+    /// Piped input is put before PROMPT. With --input-format stream-json, PROMPT is optional: the session then waits
+    /// for prompts on stdin.
     #[arg(short, long, value_name = "PROMPT", num_args = 0..=1)]
     pub(crate) print: Option<Option<String>>,
 
@@ -153,11 +154,11 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) door: DoorArgs,
 
-    /// What stdout carries: the answer; one JSON object at the end; or one JSON event a line, as it happens
+    /// Output on stdout: the answer as text, one JSON object at the end, or one JSON event per line as it happens
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t, requires = "print", help_heading = HEADLESS)]
     pub(crate) output_format: OutputFormat,
 
-    /// What stdin carries: text for the prompt; or JSON lines to drive the session with
+    /// Input on stdin: text for the prompt, or JSON lines that drive the session
     ///
     /// The lines:
     ///   {"type":"prompt","text":…}
@@ -171,17 +172,17 @@ pub(crate) struct RunArgs {
     ///   {"type":"withdraw","promptId":…}
     ///   {"type":"revoke","ruleId":…}
     ///   {"type":"kick","clientId":…}
-    /// The end of the input ends the session, after the running turn and the prompts that wait.
+    /// At the end of the input, the session ends after the running turn and the queued prompts.
     #[arg(long, verbatim_doc_comment, value_name = "FORMAT", value_enum, default_value_t, requires = "print", help_heading = HEADLESS)]
     pub(crate) input_format: InputFormat,
 
-    /// When the terminal goes away, go on for those who are connected, without one
+    /// Keep the session running for connected clients when the terminal closes
     ///
-    /// Else a closed window or a lost connection ends the session and its agent. The session is kept in either case.
+    /// Without it, closing the terminal ends the session and its agent. The session is stored in either case.
     #[arg(long, conflicts_with = "print", help_heading = door::DOOR)]
     pub(crate) keep_serving: bool,
 
-    /// Deny a question that nobody answered for so many seconds
+    /// Deny a question after S seconds without an answer
     #[arg(long, value_name = "S", value_parser = seconds, help_heading = HEADLESS)]
     pub(crate) question_timeout: Option<Duration>,
 }
@@ -191,119 +192,122 @@ const PERMISSIONS: &str = "Permissions";
 const CONVERSATION: &str = "Conversation";
 const HEADLESS: &str = "Without a terminal UI (-p)";
 
-/// What can be chosen for a session.
+/// Options of a session.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SessionArgs {
     #[command(flatten)]
     pub(crate) with: AgentArgs,
 
-    /// The folder to work in
+    /// Working directory
     #[arg(long, value_name = "DIR", help_heading = AGENT)]
     pub(crate) cwd: Option<PathBuf>,
 
-    /// A picture for the first prompt: PNG, JPEG, GIF or WebP (may be repeated)
+    /// Picture for the first prompt: PNG, JPEG, GIF or WebP (repeatable)
     #[arg(long, value_name = "FILE", help_heading = AGENT)]
     pub(crate) image: Vec<PathBuf>,
 
-    /// Go on with the newest conversation in this folder
+    /// Continue the newest conversation in this folder
     #[arg(short, long = "continue", conflicts_with = "resume", help_heading = CONVERSATION)]
     pub(crate) continue_latest: bool,
 
-    /// Resume a session by our id, the agent's own, the beginning of one, or "latest" for the newest in this folder
+    /// Resume a session by its id, the agent's own id, a prefix of either, or "latest" for the newest in this folder
     #[arg(short, long, value_name = "ID", help_heading = CONVERSATION)]
     pub(crate) resume: Option<String>,
 
-    /// Go back to this message of it first
+    /// Rewind the conversation to this message first
     #[arg(long, value_name = "MESSAGE", requires = "resume", help_heading = CONVERSATION)]
     pub(crate) at: Option<String>,
 
-    /// Go on in a copy, and leave the conversation as it was (with -c or -r)
+    /// Continue in a copy and leave the original unchanged (with -c or -r)
     #[arg(long, help_heading = CONVERSATION)]
     pub(crate) fork: bool,
 
-    /// What a prompt does that comes while a turn runs: wait, join the turn (where the agent can), or cancel it
+    /// What to do with a prompt sent while the agent is busy: queue it, steer the turn (where supported), or
+    /// interrupt it
     #[arg(long, value_name = "WHAT", value_enum, default_value_t, help_heading = CONVERSATION)]
     pub(crate) when_busy: BusyArg,
 }
 
-/// How the agent of a session is run. Nothing chosen: the agent's own settings stand.
+/// How the agent runs. Options that are not given leave the agent's own settings in effect.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AgentArgs {
-    /// Which agent: claude, codex, gemini, builtin or acp:COMMAND [default: settings, else the first installed, else builtin]
+    /// Agent: claude, codex, gemini, builtin or acp:COMMAND [default: settings, else the first installed, else builtin]
     ///
-    /// COMMAND starts any agent that speaks the Agent Client Protocol on its stdin and stdout, such as
-    /// "acp:goose acp"; acp alone starts the one that your settings name. builtin is Multitap's own, with a model of Anthropic, OpenAI or Google, or a rehearsal that needs none.
+    /// COMMAND starts any agent that speaks the Agent Client Protocol on stdin and stdout, such as "acp:goose acp";
+    /// acp alone starts the one in your settings. builtin is Multitap's own agent, with a model of Anthropic, OpenAI or
+    /// Google, or a rehearsal that needs no model.
     #[arg(long, value_name = "NAME", env = "MULTITAP_AGENT", hide_env_values = true, help_heading = AGENT)]
     pub(crate) agent: Option<String>,
 
-    /// The model, as the agent calls it
+    /// Model name, as the agent spells it
     #[arg(long, value_name = "NAME", help_heading = AGENT)]
     pub(crate) model: Option<String>,
 
-    /// Another folder the agent may use (may be repeated)
+    /// Additional folder the agent may use (repeatable)
     #[arg(long, value_name = "DIR", help_heading = AGENT)]
     pub(crate) add_dir: Vec<PathBuf>,
 
-    /// How often the agent may ask its model in one turn
+    /// Most model requests in one turn
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = AGENT)]
     pub(crate) max_turns: Option<u32>,
 
-    /// A variable for the agent's environment (may be repeated)
+    /// Environment variable for the agent (repeatable)
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable, help_heading = AGENT)]
     pub(crate) env: Vec<(String, String)>,
 
-    /// An argument for the agent's own program (may be repeated)
+    /// Argument for the agent's own program (repeatable)
     #[arg(long, value_name = "ARG", allow_hyphen_values = true, help_heading = AGENT)]
     pub(crate) agent_arg: Vec<String>,
 
-    /// Instead of the agent's system prompt
+    /// Replace the agent's system prompt
     #[arg(long, value_name = "TEXT", help_heading = AGENT)]
     pub(crate) system_prompt: Option<String>,
 
-    /// Put after the agent's system prompt
+    /// Append to the agent's system prompt
     #[arg(long, value_name = "TEXT", help_heading = AGENT)]
     pub(crate) append_system_prompt: Option<String>,
 
-    /// A JSON Schema that the answer must fit
+    /// JSON Schema that the answer must match
     #[arg(long, value_name = "FILE", help_heading = AGENT)]
     pub(crate) output_schema: Option<PathBuf>,
 
-    /// Give up on an agent that says nothing for so many seconds at its start
+    /// Seconds to wait for the agent to start
     #[arg(long, value_name = "S", value_parser = seconds, default_value = "30", help_heading = AGENT)]
     pub(crate) start_timeout: Duration,
 
-    /// Keep every line of the agent in the `raw` field of an event
+    /// Include each native line in the `raw` field of an event
     #[arg(long, help_heading = AGENT)]
     pub(crate) raw: bool,
 
-    /// What runs unasked: ask, ask-dangerous, auto-edit, auto-all, plan, dont-ask, or a word of the agent's own
+    /// What runs without asking: ask, ask-dangerous, auto-edit, auto-all, plan, dont-ask, or a mode of the agent's
+    /// own
     ///
-    /// ask: everything that changes something is asked. ask-dangerous: only what looks dangerous (codex).
-    /// auto-edit: file edits run unasked. auto-all: everything does. plan: look and plan, change nothing.
-    /// dont-ask: nothing is asked, and what no rule allows is denied.
+    /// ask: ask about every change. ask-dangerous: ask only about what looks dangerous (codex). auto-edit: edit files
+    /// without asking. auto-all: do everything without asking. plan: read and plan, change nothing. dont-ask: never
+    /// ask; deny what no rule allows.
     #[arg(long, value_name = "MODE", help_heading = PERMISSIONS)]
     pub(crate) approval_mode: Option<String>,
 
-    /// Trust the folder for this run: let its settings, hooks and MCP servers act
+    /// Trust the folder for this run: enable its settings, hooks and MCP servers
     ///
-    /// Without it, and without an earlier yes (`trustedFolders` in your settings), an agent starts without what a
-    /// project brings that acts. The terminal UI asks instead.
+    /// Without it, and unless the folder is among `trustedFolders` in your settings, the agent starts without the
+    /// parts of a project that can act. The terminal UI asks instead.
     #[arg(long, help_heading = PERMISSIONS)]
     pub(crate) trust: bool,
 
-    /// What the agent's tools may touch
+    /// Restrict what the agent's tools can access
     #[arg(long, value_name = "SANDBOX", value_parser = sandbox(), help_heading = PERMISSIONS)]
     pub(crate) sandbox: Option<SandboxMode>,
 
-    /// Start also if a part of the sandbox cannot be enforced here; the session says which (builtin)
+    /// Start even if part of the sandbox is not available here; the session reports which (builtin)
     #[arg(long, requires = "sandbox", help_heading = PERMISSIONS)]
     pub(crate) sandbox_best_effort: bool,
 
-    /// A tool that runs unasked, in the agent's own words, such as "Bash(git log:*)" (may be repeated)
+    /// Allow a tool without asking, in the agent's own syntax, such as "Bash(git log:*)" (repeatable)
     #[arg(long, value_name = "TOOL", help_heading = PERMISSIONS)]
     pub(crate) allow_tool: Vec<String>,
 
-    /// A tool that never runs (may be repeated)
+    /// Never run a tool (repeatable)
     #[arg(long, value_name = "TOOL", help_heading = PERMISSIONS)]
     pub(crate) block_tool: Vec<String>,
 }
@@ -368,12 +372,12 @@ fn agent_type() -> impl clap::builder::TypedValueParser<Value = AgentType> {
 }
 
 impl RunArgs {
-    /// What a prompt does that comes while a turn runs.
+    /// What to do with a prompt sent during a turn.
     pub(crate) fn when_busy(&self) -> WhenBusy {
         self.session.when_busy.into()
     }
 
-    /// The prompt, wherever it stands.
+    /// The prompt, in whichever position it was given.
     pub(crate) fn prompt_words(&self) -> Result<Option<String>, String> {
         let first = self.print.iter().flatten();
         let mut words = first.chain(&self.words).chain(&self.more);
@@ -388,7 +392,7 @@ impl RunArgs {
 }
 
 impl SessionArgs {
-    /// A new conversation in the folder that is meant anyway.
+    /// Options for a new conversation in the default folder.
     pub(crate) fn of(with: AgentArgs) -> Self {
         Self {
             with,
@@ -402,13 +406,13 @@ impl SessionArgs {
         }
     }
 
-    /// Whether the newest conversation is wanted, by `-c` or by `-r latest`. No id is that word: ids are made of hex
-    /// digits.
+    /// Whether the newest conversation is requested, by `-c` or by `-r latest`. No id is that word: ids are made of
+    /// hex digits.
     pub(crate) fn continues(&self) -> bool {
         self.continue_latest || self.resume.as_deref() == Some("latest")
     }
 
-    /// What clap cannot say by itself.
+    /// Checks that clap cannot express.
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.fork && !self.continue_latest && self.resume.is_none() {
             return Err("--fork needs -c or -r ID: there is nothing to copy".to_owned());
@@ -418,8 +422,8 @@ impl SessionArgs {
 }
 
 impl Cli {
-    /// Reads the command line. An error quotes it, and a script may have put words of others there: it quotes them as
-    /// text that no terminal obeys.
+    /// Parses the command line. An error quotes it, and a script may have put text of others there: escape sequences
+    /// are made visible.
     pub(crate) fn read(args: &[OsString]) -> Result<Self, clap::Error> {
         Self::try_parse_from(args).map_err(|error| {
             let shown = args.iter().map(|arg| visible_line(&arg.to_string_lossy()).into_owned());
@@ -428,7 +432,7 @@ impl Cli {
     }
 }
 
-/// Whether a prompt is the word for stdin.
+/// Whether the prompt means stdin.
 pub(crate) fn is_stdin(prompt: &str) -> bool {
     OsStr::new(prompt) == "-"
 }

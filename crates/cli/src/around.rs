@@ -1,5 +1,5 @@
-//! What lies around the session on the screen: earlier sessions, the agents of this machine, and the door, which is
-//! opened and closed while the session runs.
+//! The surroundings of the session on the screen: earlier sessions, the agents of this machine, and the door, which
+//! can be opened and closed while the session runs.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -19,12 +19,12 @@ use crate::host::{self, about_log};
 use crate::live;
 use crate::settings::{self, Settings, Trust};
 
-/// How many earlier sessions can be chosen from.
+/// Most earlier sessions offered.
 const EARLIER: usize = 100;
-/// How much of an id says which it is.
+/// Length of an id prefix that identifies a session.
 const BEGINNING: usize = 13;
 
-/// The world around the sessions of this screen.
+/// The surroundings of the sessions on this screen.
 #[derive(Debug)]
 pub(crate) struct Surroundings {
     journal: Arc<dyn Journal>,
@@ -32,12 +32,12 @@ pub(crate) struct Surroundings {
     args: DoorArgs,
     shared: Arc<Shared>,
     door: Mutex<Option<Door>>,
-    /// Where it is now.
+    /// Current address of the door.
     address: watch::Sender<Option<String>>,
 }
 
 impl Surroundings {
-    /// With a door, if one was asked for. Nobody gets through before there is a session.
+    /// Opens a door, if one was requested. Clients are refused until there is a session.
     pub(crate) async fn open(
         args: &DoorArgs,
         settings: &Settings,
@@ -47,7 +47,7 @@ impl Surroundings {
         let shared = Arc::new(Shared::new(journal.clone()));
         let door = match args.a2a_port {
             Some(port) => Some(shared.open_at(port, args, settings).await?),
-            // It may be opened later. What is wrong with it is said now, where it can be read.
+            // The door may be opened later. Report a bad option now, where it can be read.
             None => {
                 if args.about_it().is_some() {
                     door::config(args.host(), 0, &args.access, settings)?;
@@ -59,12 +59,12 @@ impl Surroundings {
         Ok(Self { journal, folder, args: args.clone(), shared, door: Mutex::new(door), address })
     }
 
-    /// This is the session that everybody shares from now on.
+    /// Shares this session from now on.
     pub(crate) fn share(&self, session: Session) {
         self.shared.share(session);
     }
 
-    /// Where others join, if they can.
+    /// Where other clients join, if they can.
     pub(crate) fn address(&self) -> watch::Receiver<Option<String>> {
         self.address.subscribe()
     }
@@ -74,7 +74,7 @@ impl Surroundings {
         self.put_up(None).await;
     }
 
-    /// This is the door from now on; the one before is closed.
+    /// Replaces the door; the previous one is closed.
     async fn put_up(&self, door: Option<Door>) {
         let before = {
             let mut now = self.door();
@@ -87,7 +87,7 @@ impl Surroundings {
     }
 
     fn door(&self) -> MutexGuard<'_, Option<Door>> {
-        // Nothing is left half done in there.
+        // A panic leaves no partial state here.
         self.door.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -96,7 +96,7 @@ impl Surroundings {
             let settings = settings::of(&self.folder, Trust::AsSet).map_err(|problem| problem.to_string())?;
             let port = port.or(self.args.a2a_port).unwrap_or_default();
             let opened = self.shared.open_at(port, &self.args, &settings).await;
-            // Somebody may have been as quick: the latest counts.
+            // Another caller may have opened one meanwhile: the latest wins.
             self.put_up(Some(opened.map_err(|problem| problem.to_string())?)).await;
         }
         let (url, at, is_local) = match self.door().as_ref() {
@@ -128,10 +128,10 @@ impl TerminalHost for Surroundings {
             let filter = Filter { folder: Some(self.folder.clone()), ..Filter::default() };
             let found = self.journal.list(filter).await.map_err(|error| about_log(&error))?;
             let others = found.into_iter().filter(|record| Some(&record.id) != current.as_ref());
-            // Another process has it: it can be looked at, and not taken up.
+            // Sessions of another process can be viewed, but not resumed here.
             let (live, rest): (Vec<_>, Vec<_>) = others.partition(|record| record.live.is_some());
             let now = Timestamp::now();
-            // One without a conversation cannot be taken up either.
+            // Without a conversation there is nothing to resume.
             let can = rest.into_iter().filter(|record| record.about.native_id.is_some()).take(EARLIER);
             let earlier: Vec<ResumableSession> = can.map(|record| earlier(record, now)).collect();
             match live.first().filter(|_| earlier.is_empty()) {
@@ -162,17 +162,17 @@ impl TerminalHost for Surroundings {
     }
 }
 
-/// Where that session is, instead of a list without it. Short enough for one line.
+/// Where that session runs, instead of omitting it from the list. Fits on one line.
 fn running(record: &SessionRecord) -> String {
     let pid = record.live.as_ref().map_or(0, |holder| holder.pid);
     let takes_others = host::data().is_some_and(|data| live::takes_others(&data, &record.id, pid));
     let place = if takes_others {
-        // The beginning tells when it began, to the millisecond: there is no other.
+        // The prefix contains the start time in milliseconds, so it is unique.
         format!("`multitap attach {}`", record.id.as_str().get(..BEGINNING).unwrap_or(record.id.as_str()))
     } else {
         format!("in process {pid}")
     };
-    format!("no other session of this folder can be taken up; one runs: {place}")
+    format!("no other session of this folder can be resumed; one is running: {place}")
 }
 
 fn earlier(record: SessionRecord, now: Timestamp) -> ResumableSession {

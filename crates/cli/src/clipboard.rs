@@ -1,7 +1,7 @@
-//! What lies in the clipboard of the desktop: a picture, or else text.
+//! Reads the desktop's clipboard: a picture, or else text.
 //!
-//! Terminals hand over text only, so the programs are asked that every desktop has for this. Each is given a limit in
-//! bytes and in time, and ends with it.
+//! Terminals only pass on text, so the clipboard programs of each desktop are run. Each has a size limit and a time
+//! limit.
 
 #[cfg(test)]
 #[cfg(unix)]
@@ -16,36 +16,36 @@ use std::time::Duration;
 use multitap_process::{Keeper, Patience, Program, StdinMode, spawn};
 use multitap_tui::{ClipboardContent, LARGEST_PICTURE, ReadClipboard};
 
-/// How long reading it may take in all. PowerShell alone may take seconds to start.
+/// Time limit for reading. PowerShell alone may take seconds to start.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a program may take to end that took too long.
+/// How long a stopped program may take to end.
 const ENDING: Patience = Patience {
     after_eof: Duration::ZERO,
     after_interrupt: Duration::ZERO,
     after_terminate: Duration::from_millis(200),
 };
-/// The most that is read: a picture in hexadecimal digits, and words around it.
+/// Size limit: a picture in hexadecimal, and words around it.
 const MOST: usize = 2 * LARGEST_PICTURE + 1024;
-/// The pictures that agents take, the best first.
+/// Picture types that agents accept, best first.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "image/gif"];
-/// Text, by the names it goes under.
+/// Text, by its type names.
 const TEXTS: [&str; 5] = ["text/plain;charset=utf-8", "UTF8_STRING", "text/plain", "STRING", "TEXT"];
-/// What these programs say when there is nothing, or nothing of that kind; both are errors to them.
+/// Error messages that mean an empty clipboard, or no content of that type.
 const NOTHING: [&str; 4] = ["Nothing is copied", "No selection", "not available", "-1700"];
-/// What prints the clipboard of Windows: a line that says what it is, then the bytes.
+/// Prints the clipboard of Windows: a line with its type, then the bytes.
 const POWERSHELL: &str = "Add-Type -AssemblyName System.Windows.Forms,System.Drawing; \
-    $image = [Windows.Forms.ReadClipboard]::GetImage(); $kept = New-Object IO.MemoryStream; \
+    $image = [Windows.Forms.Clipboard]::GetImage(); $kept = New-Object IO.MemoryStream; \
     if ($image) { $what = 'picture'; $image.Save($kept, [Drawing.Imaging.ImageFormat]::Png); $bytes = $kept.ToArray() } \
-    else { $what = 'text'; $bytes = [Text.Encoding]::UTF8.GetBytes([Windows.Forms.ReadClipboard]::GetText()) }; \
+    else { $what = 'text'; $bytes = [Text.Encoding]::UTF8.GetBytes([Windows.Forms.Clipboard]::GetText()) }; \
     $line = [Text.Encoding]::UTF8.GetBytes($what + \"`n\"); $out = [Console]::OpenStandardOutput(); \
     $out.Write($line, 0, $line.Length); $out.Write($bytes, 0, $bytes.Length); $out.Flush()";
 
-/// The clipboard of whoever sits at this terminal.
+/// The clipboard of the user at this terminal.
 pub(crate) fn clipboard() -> ReadClipboard {
     Arc::new(|| {
         Box::pin(async {
             let keeper = Keeper::own_binary().map_err(|error| format!("the clipboard cannot be read: {error}"))?;
-            Desk::here(keeper).read(PATIENCE).await.map_err(|error| error.to_string())
+            Desktop::here(keeper).read(PATIENCE).await.map_err(|error| error.to_string())
         })
     })
 }
@@ -58,23 +58,23 @@ enum ClipError {
     #[error("to read the clipboard, install {0}")]
     Missing(&'static str),
     #[error("{program} did not answer within {} s", .patience.as_secs_f32())]
-    TooSlow { program: Way, patience: Duration },
+    TooSlow { program: ClipboardTool, patience: Duration },
     #[error("what is in the clipboard is too large: at most {} MiB can be sent", LARGEST_PICTURE / (1024 * 1024))]
     TooLarge,
     #[error("{program} cannot read the clipboard: {why}")]
-    Failed { program: Way, why: String },
+    Failed { program: ClipboardTool, why: String },
 }
 
-/// A program that reads it.
+/// A program that reads the clipboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum ClipboardTool {
     WlPaste,
     Xclip,
     Osascript,
     PowerShell,
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for ClipboardTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::WlPaste => "wl-paste",
@@ -85,7 +85,7 @@ impl fmt::Display for Way {
     }
 }
 
-impl Way {
+impl ClipboardTool {
     fn package(self) -> &'static str {
         match self {
             Self::WlPaste => "wl-clipboard (it brings wl-paste)",
@@ -96,24 +96,24 @@ impl Way {
     }
 }
 
-/// The desktop around this terminal, as far as its environment tells.
-struct Desk {
-    /// The programs it could be read by, the best first.
-    ways: Vec<Way>,
+/// The desktop of this terminal, as far as the environment tells.
+struct Desktop {
+    /// The programs to try, best first.
+    ways: Vec<ClipboardTool>,
     path: Option<OsString>,
     keeper: Keeper,
 }
 
-impl Desk {
+impl Desktop {
     fn here(keeper: Keeper) -> Self {
         let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let mut ways = Vec::new();
-        let mut add = |way: Way, is_there: bool| ways.extend(is_there.then_some(way));
-        add(Way::Osascript, cfg!(target_os = "macos"));
-        // Windows' own clipboard is the one that people copy to, also within its Linux.
-        add(Way::PowerShell, cfg!(windows) || is_set("WSL_DISTRO_NAME"));
-        add(Way::WlPaste, is_set("WAYLAND_DISPLAY"));
-        add(Way::Xclip, is_set("DISPLAY"));
+        let mut add = |way: ClipboardTool, is_there: bool| ways.extend(is_there.then_some(way));
+        add(ClipboardTool::Osascript, cfg!(target_os = "macos"));
+        // The Windows clipboard is the one people copy to, also within WSL.
+        add(ClipboardTool::PowerShell, cfg!(windows) || is_set("WSL_DISTRO_NAME"));
+        add(ClipboardTool::WlPaste, is_set("WAYLAND_DISPLAY"));
+        add(ClipboardTool::Xclip, is_set("DISPLAY"));
         Self { ways, path: std::env::var_os("PATH"), keeper }
     }
 
@@ -121,35 +121,41 @@ impl Desk {
         let first = *self.ways.first().ok_or(ClipError::NoDesktop)?;
         let found = self.ways.iter().find_map(|way| Some((*way, self.find(*way)?)));
         let (way, program) = found.ok_or(ClipError::Missing(first.package()))?;
-        let ask = Ask { way, program, keeper: &self.keeper, until: tokio::time::Instant::now() + patience, patience };
+        let ask = ClipboardRead {
+            way,
+            program,
+            keeper: &self.keeper,
+            until: tokio::time::Instant::now() + patience,
+            patience,
+        };
         match way {
-            Way::WlPaste => ask.by_type(&["--list-types"], &["--no-newline", "--type"]).await,
-            Way::Xclip => {
+            ClipboardTool::WlPaste => ask.by_type(&["--list-types"], &["--no-newline", "--type"]).await,
+            ClipboardTool::Xclip => {
                 let list = ["-selection", "clipboard", "-o", "-t", "TARGETS"];
                 ask.by_type(&list, &["-selection", "clipboard", "-o", "-t"]).await
             }
-            Way::Osascript => ask.of_macos().await,
-            Way::PowerShell => ask.of_windows().await,
+            ClipboardTool::Osascript => ask.of_macos().await,
+            ClipboardTool::PowerShell => ask.of_windows().await,
         }
     }
 
-    fn find(&self, way: Way) -> Option<PathBuf> {
+    fn find(&self, way: ClipboardTool) -> Option<PathBuf> {
         let folder = std::env::current_dir().unwrap_or_default();
         which::which_in(way.to_string(), self.path.as_ref(), folder).ok()
     }
 }
 
-/// One look into the clipboard, by one program that may have to be run more than once.
-struct Ask<'a> {
-    way: Way,
+/// One read of the clipboard by one program, which may have to run more than once.
+struct ClipboardRead<'a> {
+    way: ClipboardTool,
     program: PathBuf,
     keeper: &'a Keeper,
     until: tokio::time::Instant,
     patience: Duration,
 }
 
-impl Ask<'_> {
-    /// First what it can be had as, then the best of that.
+impl ClipboardRead<'_> {
+    /// Lists the available types, then reads the best one.
     async fn by_type(&self, list: &[&str], take: &[&str]) -> Result<ClipboardContent, ClipError> {
         let Some(types) = self.look(list).await? else { return Ok(ClipboardContent::Nothing) };
         let types = String::from_utf8_lossy(&types).into_owned();
@@ -181,15 +187,15 @@ impl Ask<'_> {
         }
     }
 
-    /// The same as `run`; nothing if there is nothing of that kind.
+    /// Like `run`; `None` if there is nothing of that type.
     async fn look(&self, args: &[&str]) -> Result<Option<Vec<u8>>, ClipError> {
         match self.run(args).await {
             Err(ClipError::Failed { why, .. }) if NOTHING.iter().any(|words| why.contains(words)) => Ok(None),
-            told => told.map(Some),
+            reported => reported.map(Some),
         }
     }
 
-    /// What the program prints.
+    /// Returns what the program prints.
     async fn run(&self, args: &[&str]) -> Result<Vec<u8>, ClipError> {
         let failed = |why: String| ClipError::Failed { program: self.way, why };
         let program = Program {
@@ -213,8 +219,8 @@ impl Ask<'_> {
                 }
             }
         };
-        let told = match tokio::time::timeout_at(self.until, reading).await {
-            Ok(Ok(told)) => told,
+        let reported = match tokio::time::timeout_at(self.until, reading).await {
+            Ok(Ok(reported)) => reported,
             Ok(Err(error)) => {
                 child.stop(ENDING).await;
                 return Err(error);
@@ -225,7 +231,11 @@ impl Ask<'_> {
             }
         };
         let exit = child.wait().await;
-        if exit.success() { Ok(told) } else { Err(failed(format!("{exit} {}", exit.stderr_tail).trim().to_owned())) }
+        if exit.success() {
+            Ok(reported)
+        } else {
+            Err(failed(format!("{exit} {}", exit.stderr_tail).trim().to_owned()))
+        }
     }
 }
 
@@ -234,10 +244,10 @@ fn words(text: &[u8]) -> ClipboardContent {
     if text.is_empty() { ClipboardContent::Nothing } else { ClipboardContent::Text(text.into_owned()) }
 }
 
-/// The bytes in `«data PNGf8950…»`, as macOS prints them.
-fn hexadecimal(told: &[u8]) -> Option<Vec<u8>> {
-    let told = std::str::from_utf8(told).ok()?;
-    let digits = told.trim().strip_prefix("«data PNGf")?.strip_suffix('»')?;
+/// Decodes `«data PNGf8950…»`, as macOS prints it.
+fn hexadecimal(reported: &[u8]) -> Option<Vec<u8>> {
+    let reported = std::str::from_utf8(reported).ok()?;
+    let digits = reported.trim().strip_prefix("«data PNGf")?.strip_suffix('»')?;
     let digit = |letter: u8| char::from(letter).to_digit(16);
     let byte = |pair: &[u8]| match pair {
         [high, low] => u8::try_from(digit(*high)? * 16 + digit(*low)?).ok(),

@@ -1,4 +1,4 @@
-//! The commands, one file each; those of a few lines stand here.
+//! The subcommands, one file each; short ones are defined here.
 
 pub(crate) mod agents;
 pub(crate) mod decode;
@@ -23,7 +23,7 @@ pub(crate) fn schema() -> Result<Exit, Problem> {
     print(&format!("{text}\n"))
 }
 
-/// Prints the slash commands of the built-in agent, with those of this user and this folder.
+/// Prints the slash commands of the built-in agent, including custom ones of this user and folder.
 pub(crate) fn commands(args: &ReportArgs) -> Result<Exit, Problem> {
     let commands = multitap_agent::commands(settings::home().as_deref(), &launch::folder(None)?);
     if args.json {

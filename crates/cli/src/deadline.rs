@@ -1,9 +1,9 @@
-//! SIGTERM ends this process in time, whatever the rest of it is doing.
+//! Ends this process in time after SIGTERM, whatever its other threads do.
 //!
-//! The usual end goes through the runtime: sessions close, agents are asked to stop. That waits for ever if every thread
-//! of the runtime is busy or blocked, such as in a write to a pipe that nobody reads. So a thread with a runtime of its
-//! own listens as well, and ends the process when its time is over or a second signal comes. The supervisors of our
-//! children notice, and end them.
+//! The normal shutdown runs on the runtime: sessions close, agents are asked to stop. It never finishes if every
+//! thread of the runtime is busy or blocked, such as in a write to a pipe that nobody reads. So a thread with its own
+//! runtime listens as well, and ends the process after a time limit or at a second signal. The supervisors notice,
+//! and end our children.
 
 use std::sync::Once;
 use std::thread;
@@ -13,11 +13,11 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::exit::Exit;
 
-/// How long the usual end may take. With what follows it stays below five seconds.
+/// Time limit of the normal shutdown. With the steps below it stays under five seconds.
 const PATIENCE: Duration = Duration::from_secs(4);
-/// How long giving the terminal back may take: somebody may hold stdout.
+/// Time limit for restoring the terminal: stdout may be locked.
 const GIVE_BACK: Duration = Duration::from_millis(300);
-/// How long the C library and `std` may take to end the process: they flush stdout.
+/// Time limit for the C library and `std` to exit: they flush stdout.
 const EXIT: Duration = Duration::from_millis(300);
 
 /// Starts the thread, once.
@@ -37,7 +37,7 @@ fn watch() {
     let waited = runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate()).ok()?;
         terminate.recv().await?;
-        // Listened to only now: an earlier Ctrl+C may have been meant for an editor.
+        // Registered only now: an earlier Ctrl+C may have been meant for an editor.
         let mut interrupt = signal(SignalKind::interrupt()).ok()?;
         tokio::select! {
             () = tokio::time::sleep(PATIENCE) => {}
@@ -53,7 +53,7 @@ fn watch() {
 
 /// Ends the process. Nothing here waits for another thread.
 fn end() {
-    // Not logged: whoever holds stderr may be the one that is stuck.
+    // Not logged: stderr may be what is stuck.
     let (done, is_done) = std::sync::mpsc::sync_channel(1);
     thread::spawn(move || {
         multitap_tui::restore_terminal();

@@ -1,4 +1,4 @@
-//! The door beside a session: what leads clients elsewhere to the one session of this process.
+//! The door beside a session: leads clients to the one session of this process.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,19 +17,19 @@ use crate::exit::{Exit, Problem};
 use crate::settings::{self, Settings};
 use crate::token;
 
-/// What the card calls this host.
+/// The host's name on the agent card.
 const NAME: &str = "Multitap";
 
-/// The host of one session, which everybody shares.
+/// A host with one session, which all clients share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    /// Not there before the agent is up; another when somebody goes on with another.
+    /// Empty until the agent is up; replaced when the user switches sessions.
     session: Mutex<Option<Session>>,
     journal: Arc<dyn Journal>,
 }
 
 impl Shared {
-    /// Opens the door, if one was asked for. Nobody gets through before there is a session.
+    /// Opens the door, if one was requested. Clients are refused until there is a session.
     pub(crate) async fn open(
         args: &DoorArgs,
         settings: &Settings,
@@ -41,7 +41,7 @@ impl Shared {
         Ok(Some((door, shared)))
     }
 
-    /// The host of a session that has begun.
+    /// A host for a session that has started.
     pub(crate) fn of(session: Session, journal: Arc<dyn Journal>) -> Self {
         Self { session: Mutex::new(Some(session)), journal }
     }
@@ -50,7 +50,7 @@ impl Shared {
         Self { session: Mutex::default(), journal }
     }
 
-    /// Opens a door that leads here.
+    /// Opens a door to this host.
     pub(crate) async fn open_at(
         self: &Arc<Self>,
         port: u16,
@@ -61,7 +61,7 @@ impl Shared {
         Door::open(config, self.clone()).await.map_err(not_opened)
     }
 
-    /// This is the session from now on.
+    /// Shares this session from now on.
     pub(crate) fn share(&self, session: Session) {
         *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(session);
     }
@@ -86,7 +86,7 @@ impl Host for Shared {
     }
 
     fn shows(&self, _: &SessionRecord) -> bool {
-        // The one that is shared is live.
+        // The shared session is live.
         false
     }
 
@@ -108,7 +108,8 @@ impl Host for Shared {
     }
 }
 
-/// Who is at the other end of each connection. A process that an agent started must not act in a session as the user.
+/// Identifies the process at the other end of each connection. A process that an agent started must not act as the
+/// user.
 pub(crate) fn identify(peers: &[Peer]) -> Vec<PeerIdentity> {
     let connection = |peer: &Peer| match *peer {
         Peer::Tcp { peer, own } => Some(LocalConnection { peer, own }),
@@ -128,7 +129,7 @@ pub(crate) fn identify(peers: &[Peer]) -> Vec<PeerIdentity> {
     peers.iter().map(identity).collect()
 }
 
-/// How a door is to be opened.
+/// The configuration of a door.
 pub(crate) fn config(host: &str, port: u16, access: &AccessArgs, settings: &Settings) -> Result<DoorConfig, Problem> {
     Ok(DoorConfig {
         host: host.to_owned(),
@@ -141,7 +142,7 @@ pub(crate) fn config(host: &str, port: u16, access: &AccessArgs, settings: &Sett
     })
 }
 
-/// Who may come in, as the options say.
+/// Access control as the options say.
 pub(crate) fn access(args: &AccessArgs) -> Result<Access, Problem> {
     Ok(Access {
         allow_hosts: args.allow_host.clone(),
@@ -150,7 +151,7 @@ pub(crate) fn access(args: &AccessArgs) -> Result<Access, Problem> {
     })
 }
 
-/// The tokens of the file, and the one of the environment.
+/// The tokens of the file, and the one in the environment.
 fn tokens(access: &AccessArgs) -> Result<Tokens, Problem> {
     let usage = |error: anyhow::Error| Problem::usage(format!("{error:#}"));
     let mut tokens = match &access.token_file {
@@ -158,7 +159,7 @@ fn tokens(access: &AccessArgs) -> Result<Tokens, Problem> {
         None => Tokens::default(),
     };
     if let Some(token) = token::of_environment() {
-        // One that is set and empty was meant to be something: an open door was not.
+        // A variable that is set but empty is a mistake: an open door was not intended.
         let token = token.to_string_lossy();
         tokens.add(&token, ClientRole::Controller, None).context(token::VARIABLE).map_err(usage)?;
     }
@@ -177,7 +178,7 @@ pub(crate) fn not_opened(error: DoorError) -> Problem {
     Problem::new(exit, format!("{:#}", anyhow::Error::new(error)))
 }
 
-/// Where programs on this machine find the door.
+/// The address for programs on this machine.
 pub(crate) fn address(door: &Door) -> String {
     let at = |ip: IpAddr, port| format!("http://{}", SocketAddr::new(ip, port));
     match door.addresses().first() {
@@ -187,7 +188,7 @@ pub(crate) fn address(door: &Door) -> String {
     }
 }
 
-/// The address that somebody means, if it is one: `HOST:PORT` and `:PORT` are short for it. No id has a colon.
+/// The URL in an argument, if it is one: `HOST:PORT` and `:PORT` are shorthand. Ids contain no colon.
 pub(crate) fn url_of(to: &str) -> Option<String> {
     match to {
         _ if to.contains("://") => Some(to.to_owned()),
@@ -197,13 +198,13 @@ pub(crate) fn url_of(to: &str) -> Option<String> {
     }
 }
 
-/// The slash commands of the built-in agent in that folder, in the words of the `development-tool` extension.
+/// The slash commands of the built-in agent in that folder, in the form of the `development-tool` extension.
 pub(crate) fn commands(folder: &std::path::Path) -> Vec<SlashCommand> {
     multitap_agent::commands(settings::home().as_deref(), folder).into_iter().map(command).collect()
 }
 
-fn command(own: multitap_agent::SlashCommand) -> SlashCommand {
-    let argument = |own: multitap_agent::SlashArgument| SlashArgument {
+fn command(own: multitap_agent::CommandSpec) -> SlashCommand {
+    let argument = |own: multitap_agent::ArgumentSpec| SlashArgument {
         name: own.name,
         description: own.description,
         is_required: own.is_required,

@@ -1,9 +1,9 @@
-//! How the program ends.
+//! Exit codes and errors of commands.
 
 use std::fmt;
 use std::process::ExitCode;
 
-/// The exit codes, each with its one meaning.
+/// The exit codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     Completed,
@@ -38,7 +38,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command cannot go on: what to tell, and how to end.
+/// The error of a command: a message and an exit code.
 #[derive(Debug)]
 pub(crate) struct Problem {
     pub(crate) exit: Exit,
@@ -50,7 +50,7 @@ impl Problem {
         Self { exit, message: message.into() }
     }
 
-    /// The user asked for something that makes no sense.
+    /// The request makes no sense.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(Exit::Usage, message)
     }

@@ -1,4 +1,4 @@
-//! Where the sessions of this process live: a hub over the log in the user's data folder.
+//! The sessions of this process: a hub over the store in the user's data folder.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,32 +22,32 @@ use crate::private::{self, Private};
 use crate::remote_agents::{self, WithRemoteAgents};
 use crate::settings;
 
-/// How many events of an earlier conversation may wait to be taken in.
+/// Most queued events of an earlier conversation.
 const HISTORY: usize = 256;
-/// How long a host that stops still ends what killed hosts left behind. It usually takes milliseconds.
+/// How long a stopping host keeps ending the leftovers of killed hosts. It usually takes milliseconds.
 const LEFTOVERS_AT_STOP: Duration = Duration::from_secs(1);
 
-/// A hub and the log it keeps.
+/// A hub and its store.
 #[derive(Debug)]
 pub(crate) struct Host {
     hub: Hub,
-    /// For sessions of which nothing is logged: somebody wants to know something of an agent.
+    /// For sessions without a log, which only query an agent.
     unlogged: Hub,
     journal: Arc<dyn Journal>,
     store: Option<Arc<Store>>,
-    /// Those that read earlier conversations, and the one that ends what killed hosts left behind.
+    /// Tasks that read earlier conversations, and the one that ends the leftovers of killed hosts.
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
-/// A session that runs, and the note by which others find it.
+/// A running session, and the note by which others find it.
 #[derive(Debug)]
-pub(crate) struct Started {
+pub(crate) struct StartedSession {
     pub(crate) session: AgentSession,
     pub(crate) note: Option<LiveNote>,
 }
 
-/// The folder for what is kept.
+/// The folder for stored data.
 pub(crate) fn data() -> Option<PathBuf> {
     match std::env::var_os("MULTITAP_HOME").filter(|home| !home.is_empty()) {
         Some(home) => Some(home.into()),
@@ -55,18 +55,18 @@ pub(crate) fn data() -> Option<PathBuf> {
     }
 }
 
-/// Where the log of this user is.
+/// Path of the user's store.
 fn log_file() -> Result<PathBuf, JournalError> {
     let unknown = || JournalError::Other("no home folder is known: set HOME or MULTITAP_HOME".into());
     Ok(data().ok_or_else(unknown)?.join("sessions.db"))
 }
 
-/// The log of this user.
+/// Opens the user's store.
 pub(crate) fn open_store() -> Result<Store, JournalError> {
     Store::open(log_file()?).map_err(|error| error.reason)
 }
 
-/// What is wrong with the log, for people: always with the file, where it is the file's fault.
+/// The error for people; names the file if the file is at fault.
 pub(crate) fn about_log(error: &JournalError) -> String {
     with_file(error).unwrap_or_else(|| error.to_string())
 }
@@ -79,7 +79,7 @@ fn with_file(error: &JournalError) -> Option<String> {
 }
 
 impl Host {
-    /// Opens the log. One that cannot be used does not keep sessions from running, and they say so.
+    /// Opens the store. Without a usable one sessions still run, and report it.
     pub(crate) async fn open() -> Result<Self, Problem> {
         let opened = tokio::task::spawn_blocking(open_store);
         let (journal, store): (Arc<dyn Journal>, _) = match opened.await.context("open the log")? {
@@ -87,7 +87,7 @@ impl Host {
                 let store = Arc::new(store);
                 (store.clone(), Some(store))
             }
-            // The sessions tell of it, and know no files.
+            // Sessions report the error, and do not know the path.
             Err(error) => (Arc::new(Unusable(with_file(&error).map_or(error, JournalError::Other))), None),
         };
         let hidden = HIDDEN_ENV.map(str::to_owned).to_vec();
@@ -98,13 +98,13 @@ impl Host {
             hidden: data().map(|data| private::folders(&data)).unwrap_or_default(),
         };
         let agents = Arc::new(Agents::new(keeper()?, hidden, builtin).taking_shell_lines());
-        // An agent that is only asked about itself needs no remote agents.
+        // An agent that is only queried needs no remote agents.
         let unlogged = Hub::without_journal(agents.clone());
         let hub = Hub::new(journal.clone(), Arc::new(WithRemoteAgents::new(agents, data())));
         if store.is_some()
             && let Err(error) = hub.recover().await
         {
-            tracing::warn!(%error, "cannot look for sessions that were cut off");
+            tracing::warn!(%error, "cannot list interrupted sessions");
         }
         if store.is_some() {
             live::clear_away(journal.as_ref()).await;
@@ -117,23 +117,23 @@ impl Host {
         Ok(Self { hub, unlogged, journal, store, tasks, stop })
     }
 
-    /// Starts a session, which others find at that address, and joins it where this start begins.
+    /// Starts a session at that address, and joins it at its start.
     pub(crate) async fn start(
         &self,
         which: Which,
         config: SessionConfig,
         me: ClientRef,
         address: Option<&str>,
-    ) -> Result<Started, StartError> {
+    ) -> Result<StartedSession, StartError> {
         let session = self.hub.open(Open { which, ..Open::new(config, me.clone()) }).await.map_err(not_opened)?;
         let from = JoinFrom::After { seq: session.opened_after(), epoch: None };
         let joined = session.join(Join::new(me).from(from)).await.map_err(|_| StartError::ShutDown)?;
         let note = self.note(session.id(), address, None);
-        Ok(Started { session: AgentSession::new(session, joined.feed), note })
+        Ok(StartedSession { session: AgentSession::new(session, joined.feed), note })
     }
 
-    /// Opens a session that clients join at that address, wherever it moves, and programs of this user by a private
-    /// door; `place` is dropped when it is over.
+    /// Opens a session that clients join at that address, as it changes, and programs of this user through a private
+    /// door; `place` is dropped when it ends.
     pub(crate) async fn open_for_all(
         &self,
         open: Open,
@@ -167,22 +167,22 @@ impl Host {
         Ok(session)
     }
 
-    /// Opens a session of which nothing is logged and which nobody else finds.
+    /// Opens a session without a log or a note.
     pub(crate) async fn open_unlogged(&self, open: Open) -> Result<Session, OpenError> {
         self.unlogged.open(open).await
     }
 
-    /// The sessions that are live here.
+    /// The live sessions of this process.
     pub(crate) fn live(&self) -> Vec<Session> {
         self.hub.live()
     }
 
-    /// A session that is live here.
+    /// A live session of this process.
     pub(crate) fn find(&self, session: &SessionId) -> Option<Session> {
         self.hub.find(session)
     }
 
-    /// A session that has none is a session all the same.
+    /// Opens the private door. A session without one still works.
     async fn private_door(&self, session: &Session) -> Option<Private> {
         let data = data().filter(|_| self.store.is_some())?;
         match Private::open(&data, session.clone(), self.journal.clone()).await {
@@ -194,7 +194,7 @@ impl Host {
         }
     }
 
-    /// Ends a session, and comes back when nothing of its agent is left.
+    /// Ends a session, and returns when nothing of its agent is left.
     pub(crate) async fn close(&self, session: &SessionId) {
         self.hub.close(session).await;
     }
@@ -208,7 +208,7 @@ impl Host {
         })
     }
 
-    /// Ends every session, and comes back when nothing of their agents is left and everything is kept.
+    /// Ends every session, and returns when their agents are gone and the log is written.
     pub(crate) async fn shutdown(&self) {
         self.stop.cancel();
         tokio::join!(self.unlogged.shutdown(), self.hub.shutdown());
@@ -224,12 +224,12 @@ impl Host {
         &self.journal
     }
 
-    /// Whether the log can be used.
+    /// Whether the store can be used.
     pub(crate) fn keeps(&self) -> bool {
         self.store.is_some()
     }
 
-    /// Events that are made by a task of their own, which ends with whoever takes them, or with this.
+    /// Events produced by a task, which ends with its receiver or with this host.
     pub(crate) fn history<F: Future<Output = ()> + Send + 'static>(
         &self,
         make: impl FnOnce(mpsc::Sender<Draft>) -> F,
@@ -240,7 +240,7 @@ impl Host {
     }
 }
 
-/// Ends the processes that killed hosts left behind; a host that stops does not wait long for it.
+/// Ends the processes that killed hosts left behind; a stopping host does not wait long for it.
 async fn end_leftovers(stop: CancellationToken) {
     let stopped = async {
         stop.cancelled().await;
@@ -284,8 +284,8 @@ mod tests {
     fn whatever_is_wrong_with_the_log_its_file_is_named() {
         for error in [JournalError::Full, JournalError::Locked, JournalError::Newer { found: 9, known: 1 }] {
             let why = error.to_string();
-            let told = not_opened(OpenError::Journal(error)).to_string();
-            assert!(told.contains("sessions.db: ") && told.contains(&why), "{told}");
+            let reported = not_opened(OpenError::Journal(error)).to_string();
+            assert!(reported.contains("sessions.db: ") && reported.contains(&why), "{reported}");
         }
         let gone = JournalError::NoSuchSession("s".into());
         assert_eq!(about_log(&gone), gone.to_string(), "that is not the file's fault");

@@ -1,4 +1,4 @@
-//! Pictures that `--image` names, and what is said of one that cannot be sent.
+//! Pictures given by `--image`.
 
 use std::path::Path;
 

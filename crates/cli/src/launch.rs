@@ -1,4 +1,4 @@
-//! From what the user chose to an agent that can be started: which agent, which program, under whom.
+//! From the user's options to a session configuration: which agent, which program.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,9 +15,9 @@ use crate::args::{BusyArg, SessionArgs};
 use crate::exit::{Exit, Problem};
 use crate::image;
 use crate::remote_agents;
-use crate::settings::{Settings, Wanted};
+use crate::settings::{AgentChoice, Settings};
 
-/// Variables of ours that agents must not see.
+/// Variables hidden from agents.
 pub(crate) const HIDDEN_ENV: [&str; 2] = [crate::token::VARIABLE, "MULTITAP_HANDED_OVER"];
 
 /// How long the ids of conversations are.
@@ -35,25 +35,25 @@ pub(crate) fn folder(chosen: Option<&Path>) -> Result<PathBuf, Problem> {
     Err(Problem::usage(format!("--cwd {}: there is no such folder", folder.display())))
 }
 
-/// This very binary, as the supervisor of children.
+/// The running binary as the supervisor of children.
 pub(crate) fn keeper() -> Result<Keeper, Problem> {
     Ok(Keeper::own_binary().context("find this program's own file")?)
 }
 
-/// Who prompts and answers in a session without a screen.
+/// The client of a session without a screen.
 pub(crate) fn headless() -> ClientRef {
     ClientRef::new("stdin", Door::Headless)
 }
 
-/// Which agent: chosen, set, or the first that is there; the built-in one always is.
+/// The agent: given, configured, or the first one installed; the built-in agent always is.
 pub(crate) fn agent(chosen: Option<&str>, settings: &Settings) -> Result<AgentKind, Problem> {
     let wanted = match chosen {
         Some(name) => Some(name.parse().map_err(|error| Problem::usage(format!("--agent: {error}")))?),
         None => settings.agent.clone(),
     };
     match wanted {
-        Some(Wanted::Kind(kind)) => return Ok(kind),
-        Some(Wanted::SetAcp) => return set_acp(settings),
+        Some(AgentChoice::Kind(kind)) => return Ok(kind),
+        Some(AgentChoice::SetAcp) => return set_acp(settings),
         None => {}
     }
     for (info, default) in AgentInfo::programs() {
@@ -66,7 +66,7 @@ pub(crate) fn agent(chosen: Option<&str>, settings: &Settings) -> Result<AgentKi
     Ok(AgentKind::Builtin)
 }
 
-/// The ACP agent that the settings name.
+/// The ACP agent of the settings.
 fn set_acp(settings: &Settings) -> Result<AgentKind, Problem> {
     match settings.of(AgentType::Acp).command.filter(|command| !command.trim().is_empty()) {
         Some(command) => Ok(AgentKind::Acp { command }),
@@ -76,14 +76,14 @@ fn set_acp(settings: &Settings) -> Result<AgentKind, Problem> {
     }
 }
 
-/// An agent's program, as the environment, the settings and `PATH` have it.
+/// An agent's program according to the environment, the settings and `PATH`.
 #[derive(Debug)]
 pub(crate) struct Chosen {
-    /// What was asked for, in words for people: a path or a name.
+    /// What was looked for: a path or a name.
     pub(crate) wanted: String,
-    /// Where it is; nothing if it is not there.
+    /// Its path, if it was found.
     pub(crate) found: Option<PathBuf>,
-    /// Whether somebody named it, rather than `PATH` being asked.
+    /// Whether it was configured, rather than looked up on `PATH`.
     pub(crate) named: bool,
 }
 
@@ -102,10 +102,10 @@ pub(crate) fn program(agent: AgentType, settings: &Settings) -> Chosen {
     Chosen { found: which::which(&wanted).ok(), wanted: wanted.to_string_lossy().into_owned(), named }
 }
 
-/// The same with the arguments and variables that are set for it.
+/// The same with its configured arguments and variables.
 pub(crate) fn agent_program(agent: AgentType, settings: &Settings) -> AgentProgram {
     let chosen = program(agent, settings);
-    // A default that is not there is left to the adapter, which says best what is missing.
+    // The adapter reports a missing default program best.
     let command = match chosen.found {
         Some(path) => path,
         None if chosen.named => chosen.wanted.into(),
@@ -115,10 +115,9 @@ pub(crate) fn agent_program(agent: AgentType, settings: &Settings) -> AgentProgr
     AgentProgram { command, args: own.args, env: own.env }
 }
 
-/// The conversation that somebody wants to go on with: its whole id, where the agent's own store knows one that
-/// begins so. What the store does not know is left for the agent to say.
+/// Completes the id of a conversation from the agent's store. Unknown ids are passed on, for the agent to report.
 fn native_id(agent: AgentType, wanted: &str, env: &BTreeMap<String, String>, folder: &Path) -> Result<String, Problem> {
-    // A whole id needs no looking for.
+    // A complete id needs no lookup.
     let history = History::of(agent, env).ok().filter(|_| wanted.len() < UUID);
     let Some(history) = history else { return Ok(wanted.to_owned()) };
     match history.find(wanted, folder) {
@@ -128,7 +127,7 @@ fn native_id(agent: AgentType, wanted: &str, env: &BTreeMap<String, String>, fol
     }
 }
 
-/// The newest conversation that the agent has in the folder. Where its store is known, that is looked up now.
+/// The newest conversation of the agent in the folder, looked up if its store is readable.
 fn latest(
     agent: AgentType,
     env: &BTreeMap<String, String>,
@@ -148,7 +147,7 @@ fn latest(
     }
 }
 
-/// The session that the options ask for.
+/// The session configuration for the options.
 pub(crate) fn config(
     session: &SessionArgs,
     settings: &Settings,
@@ -216,7 +215,7 @@ pub(crate) fn config(
     config.a2a_servers.clone_from(&settings.a2a_servers);
     config.edit_blocks.clone_from(&settings.permissions.excluded);
     if agent == AgentType::Builtin {
-        // What it may do is ours to say; other agents have settings of their own.
+        // These permissions concern the built-in agent; others have their own settings.
         let permissions = &settings.permissions;
         config.mode = config.mode.or(permissions.mode.map(Mode::Unified));
         config.allowed_tools.extend(permissions.allowed.iter().cloned());
@@ -226,8 +225,8 @@ pub(crate) fn config(
     } else if program_info(agent).is_some() {
         config.program = Some(agent_program(agent, settings));
     } else {
-        // The agent's own name says its program; what is set beside it holds, and what was chosen wins. Arguments
-        // that are set with a command belong to that one.
+        // The configured program of the agent, unless another command was given. Configured arguments belong to the
+        // configured command.
         let is_set =
             |command: &String| matches!(&config.agent, AgentKind::Acp { command: chosen } if chosen == command);
         if own.command.as_ref().is_none_or(is_set) {
@@ -238,7 +237,7 @@ pub(crate) fn config(
     Ok(config)
 }
 
-/// What the agent of that session is not told of its MCP servers and remote agents, for people.
+/// The MCP servers and remote agents that the agent does not get, for people.
 pub(crate) fn servers_left_out(config: &SessionConfig) -> Vec<String> {
     multitap_adapter::mcp_left_out(config).into_iter().chain(remote_agents::left_out(config)).collect()
 }

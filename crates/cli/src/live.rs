@@ -1,4 +1,4 @@
-//! The note that a live session leaves in the user's data folder, so that others can find it.
+//! The note of a live session in the user's data folder, by which other processes find it.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::data;
 
-/// `run/SESSION.json`, for the user's eyes only; gone with the session.
+/// `run/SESSION.json`, readable by its user only; deleted with the session.
 #[derive(Debug)]
 pub(crate) struct LiveNote {
     path: PathBuf,
@@ -18,8 +18,8 @@ pub(crate) struct LiveNote {
 }
 
 impl LiveNote {
-    /// Leaves the note, with the address at which others may join the session and the socket at which its user may, if
-    /// there are such. A note that a process left which was killed is overwritten.
+    /// Writes the note, with the address at which other clients may join and the socket for programs of this user, if
+    /// any. The note of a killed process is overwritten.
     pub(crate) fn leave(
         data: &Path,
         session: &SessionId,
@@ -38,7 +38,7 @@ impl LiveNote {
         Ok(left)
     }
 
-    /// Others join there from now on, or nowhere.
+    /// Changes the address, or removes it.
     pub(crate) fn moved(&mut self, address: Option<&str>) -> io::Result<()> {
         self.note.address = address.map(str::to_owned);
         self.write()
@@ -47,7 +47,7 @@ impl LiveNote {
     fn write(&self) -> io::Result<()> {
         let run = self.path.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(run)?;
-        // Never half a note, and never one that others may read.
+        // Written atomically, and never readable by others.
         let mut file = tempfile::Builder::new().prefix(".note").tempfile_in(run)?;
         writeln!(file, "{}", serde_json::to_string(&self.note)?)?;
         file.persist(&self.path).map_err(|error| error.error)?;
@@ -55,33 +55,33 @@ impl LiveNote {
     }
 }
 
-/// Where such a note lies.
+/// Path of the note.
 fn place(data: &Path, session: &SessionId) -> PathBuf {
     data.join("run").join(format!("{session}.json"))
 }
 
-/// What such a note says.
+/// Content of the note.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Note {
     pub(crate) session_id: SessionId,
     pub(crate) pid: u32,
     pub(crate) since: Timestamp,
-    /// Where clients join.
+    /// Address for clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) address: Option<String>,
-    /// Where programs of this user join.
+    /// Socket for programs of this user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) socket: Option<PathBuf>,
 }
 
-/// Whether others can join a session that is live in that process.
+/// Whether clients can join a session that is live in that process.
 pub(crate) fn takes_others(data: &Path, session: &SessionId, pid: u32) -> bool {
-    // One that was killed may have left its note behind.
+    // A killed process may have left its note behind.
     read(&place(data, session)).is_some_and(|note| note.pid == pid && (note.address.is_some() || note.socket.is_some()))
 }
 
-/// All the notes there are, the latest first; some may be of processes that were killed.
+/// All notes, newest first; some may belong to killed processes.
 pub(crate) fn notes(data: &Path) -> Vec<Note> {
     let found = fs::read_dir(data.join("run")).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
     let mut notes: Vec<Note> = found.filter(|path| is_note(path)).filter_map(|path| read(&path)).collect();
@@ -97,27 +97,28 @@ fn is_note(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "json")
 }
 
-/// Removes the notes of processes that were killed: those of sessions that are kept and that no living process has.
+/// Deletes the notes of killed processes: those of stored sessions that no living process has.
 pub(crate) async fn clear_away(journal: &dyn Journal) {
     let Some(run) = data().map(|data| data.join("run")) else { return };
-    // None are there before the first session.
-    let Ok(notes) = fs::read_dir(run) else { return };
-    for path in notes.filter_map(|note| Some(note.ok()?.path())) {
+    // Missing before the first session.
+    let Ok(mut notes) = tokio::fs::read_dir(run).await else { return };
+    while let Ok(Some(note)) = notes.next_entry().await {
+        let path = note.path();
         let Some(name) = path.file_stem().filter(|_| is_note(&path)).and_then(|name| name.to_str()) else { continue };
-        let Ok(left) = fs::read(&path) else { continue };
+        let Ok(left) = tokio::fs::read(&path).await else { continue };
         let Ok(found) = journal.find(name.to_owned()).await else { return };
         let is_over = found.iter().any(|record| record.id.as_str() == name && record.live.is_none());
-        // Somebody may have taken it up meanwhile, and left a note of its own.
-        if is_over && fs::read(&path).is_ok_and(|now| now == left) {
-            fs::remove_file(&path).ok(); // somebody else may have been quicker
-            fs::remove_file(path.with_extension("sock")).ok(); // and its socket, if it had one
+        // Another process may have resumed it meanwhile, with a note of its own.
+        if is_over && tokio::fs::read(&path).await.is_ok_and(|now| now == left) {
+            tokio::fs::remove_file(&path).await.ok(); // somebody else may have been quicker
+            tokio::fs::remove_file(path.with_extension("sock")).await.ok(); // and its socket, if it had one
         }
     }
 }
 
 impl Drop for LiveNote {
     fn drop(&mut self) {
-        // It may have been cleared away already.
+        // It may have been deleted already.
         fs::remove_file(&self.path).ok();
     }
 }

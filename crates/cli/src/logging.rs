@@ -1,4 +1,4 @@
-//! Logs, on stderr: stdout is a wire. While a screen has the terminal they go to a file, or they would be drawn into it.
+//! Logs go to stderr, since stdout carries protocols; while the terminal UI runs they go to a file.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal as _, Write};
@@ -8,21 +8,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use multitap_event::{is_hidden, push_mark};
 use tracing_subscriber::EnvFilter;
 
-/// Where logs go instead of stderr.
+/// The file that replaces stderr.
 static ELSEWHERE: Mutex<Option<Arc<File>>> = Mutex::new(None);
 
 /// Starts logging: `MULTITAP_LOG`, else `RUST_LOG`, else warnings.
 pub(crate) fn init() {
     let chosen = ["MULTITAP_LOG", "RUST_LOG"].into_iter().find_map(|name| std::env::var(name).ok());
     let filter = chosen.filter(|filter| !filter.is_empty()).unwrap_or_else(|| "warn".to_owned());
-    // The library that speaks to models repeats what they and their providers say.
+    // This library logs requests and replies of models.
     let filter = if filter.contains("genai") { filter } else { format!("{filter},genai=off") };
     let (filter, bad) = match EnvFilter::try_new(&filter) {
         Ok(filter) => (filter, None),
         Err(error) => (EnvFilter::new("warn"), Some(error)),
     };
     let color = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    // A stderr that is gone, as with its terminal, is no reason to panic.
+    // A closed stderr, as after its terminal, must not cause a panic.
     let log = tracing_subscriber::fmt().with_env_filter(filter).log_internal_errors(false);
     log.with_writer(writer).with_ansi(color).init();
     if let Some(error) = bad {
@@ -37,8 +37,8 @@ fn writer() -> Box<dyn Write> {
     }
 }
 
-/// Marks in place of what a terminal would obey or hide. The formatter escapes what would be an escape sequence in a value, so
-/// those that are left are its own colours.
+/// Makes control and hidden characters visible. The formatter escapes them in values, so remaining escape sequences
+/// are its own colours.
 struct Visible<W>(W);
 
 impl<W: Write> Write for Visible<W> {
@@ -56,12 +56,12 @@ impl<W: Write> Write for Visible<W> {
     }
 }
 
-/// Logs go to that file, for the user's eyes only, until this is dropped.
+/// Redirects logs to a file, readable by the user only, until dropped.
 #[derive(Debug)]
 pub(crate) struct ToFile;
 
 impl ToFile {
-    /// Nothing changes where stderr is not the terminal.
+    /// Does nothing unless stderr is the terminal.
     pub(crate) fn begin(file: &Path) -> Option<Self> {
         if !io::stderr().is_terminal() {
             return None;
@@ -70,13 +70,13 @@ impl ToFile {
         options.create(true).append(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        // Where there is no such file, what is logged is lost rather than drawn.
+        // Without a file, logs are dropped rather than drawn on the screen.
         let file = options.open(file).or_else(|_| OpenOptions::new().write(true).open("/dev/null")).ok()?;
         *ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(file));
         Some(Self)
     }
 
-    /// They go there until the process ends.
+    /// Keeps the redirection until the process ends.
     pub(crate) fn for_good(self) {
         std::mem::forget(self);
     }

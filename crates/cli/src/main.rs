@@ -1,6 +1,6 @@
-//! `multitap`, the binary: reads the command line and hands over to one command.
+//! The `multitap` binary: parses the command line and runs one command.
 //!
-//! The one place that names every crate. Must not come in: anything a library of ours should do.
+//! The only crate that knows all others. Must not come in: anything that a library of ours should do.
 
 mod args;
 mod around;
@@ -19,9 +19,9 @@ mod misspelt;
 mod out;
 mod private;
 mod remote_agents;
+mod resume;
 mod settings;
 mod signals;
-mod take_up;
 mod token;
 mod trust;
 mod words;
@@ -33,9 +33,9 @@ use anyhow::Context as _;
 use crate::args::{Cli, Sub};
 use crate::exit::{Exit, Problem};
 
-/// Returns freed memory to the system. The allocator of glibc has a heap for each thread and keeps what was freed there,
-/// so a host stayed as large as its busiest moment. On Linux it also serves C code: most of what a large event left
-/// behind was SQLite's.
+/// Returns freed memory to the system. The allocator of glibc has a heap per thread and keeps freed memory there, so
+/// that a host stayed as large as at its busiest moment. On Linux it also serves C code: most of what a large event
+/// left behind was SQLite's.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -104,9 +104,9 @@ fn command(cli: Cli) -> Result<Exit, Problem> {
     }
 }
 
-/// Threads that may wait for the disk or for names of the network, at most. Each has a heap of its own, which a burst of
-/// work would leave behind: tokio would start 512. Many more than a few, because a search, a slow disk and a name server
-/// that does not answer hold one each, and the log is read on them too.
+/// Most threads for blocking work (disk, name resolution). Each has a heap, which a burst of work would leave behind:
+/// tokio's default is 512. More than a few, because a search, a slow disk and an unresponsive name server occupy one
+/// each, and the store is read on them too.
 const BLOCKING_THREADS: usize = 32;
 
 pub(crate) fn wait<T>(command: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
@@ -114,7 +114,7 @@ pub(crate) fn wait<T>(command: impl Future<Output = Result<T, Problem>>) -> Resu
     runtime.worker_threads(2).max_blocking_threads(BLOCKING_THREADS).enable_all();
     let runtime = runtime.build().context("start the runtime")?;
     let exit = runtime.block_on(command);
-    // A read of stdin may be under way that never ends.
+    // A read of stdin may never return.
     runtime.shutdown_background();
     exit
 }

@@ -1,19 +1,18 @@
-//! A word that was meant as a command: it must not become a prompt.
+//! Detects misspelt subcommands, which must not become prompts.
 
 use clap::CommandFactory as _;
 
 use crate::args::{Cli, RunArgs};
 
-/// How long a command must be for two wrong letters to count as a slip.
+/// Minimum length of a command for which two wrong letters count as a typo.
 const LONG: usize = 5;
 
-/// What to say if the first word looks like a command that somebody misspelt. A prompt after `-p` never does, nor one
-/// with a blank in it.
+/// The hint if the first word looks like a misspelt command. Prompts after `-p` and prompts with spaces never do.
 pub(crate) fn hint(run: &RunArgs) -> Option<String> {
     suggestion(run.words.as_deref().filter(|_| run.print.is_none())?)
 }
 
-/// The same for arguments that cannot be parsed: the options of a misspelt command are unknown without it.
+/// The same for arguments that cannot be parsed: without the command its options are unknown.
 pub(crate) fn hint_of_unparsed(mut arguments: impl Iterator<Item = String>) -> Option<String> {
     suggestion(&arguments.nth(1)?)
 }
@@ -32,17 +31,17 @@ fn is_word(word: &str) -> bool {
     word.chars().all(|c| c.is_ascii_alphabetic() || c == '-')
 }
 
-/// How many letters are wrong, if so few that it is a slip.
+/// The number of wrong letters, if few enough for a typo.
 fn slip(word: &str, name: &str) -> Option<usize> {
     let slips = distance(&word.to_ascii_lowercase(), name);
     let most = if name.len() >= LONG { 2 } else { 1 };
     (slips <= most && word != name).then_some(slips)
 }
 
-/// How many letters must be added, removed, changed or swapped with their neighbour to make one word the other.
+/// Edit distance: insertions, deletions, substitutions and swaps of neighbours.
 fn distance(one: &str, other: &str) -> usize {
     let (one, other) = (one.as_bytes(), other.as_bytes());
-    // Far longer than any command: nothing like it.
+    // Far longer than any command.
     if one.len() > 2 * other.len() {
         return one.len();
     }
@@ -81,8 +80,11 @@ mod tests {
             ("agent", "agents"),
             ("mna", "man"),
         ] {
-            let told = hint(&[word]).unwrap_or_else(|| panic!("{word}"));
-            assert!(told.contains(&format!("multitap {name}?")) && told.ends_with(&format!("-p {word}")), "{told}");
+            let reported = hint(&[word]).unwrap_or_else(|| panic!("{word}"));
+            assert!(
+                reported.contains(&format!("multitap {name}?")) && reported.ends_with(&format!("-p {word}")),
+                "{reported}"
+            );
         }
         assert!(hint(&["sesions", "list"]).is_some(), "what follows belongs to the command");
         for line in [&["hello"][..], &["fix"], &["sesions of mine"], &["explain"], &["-p", "sesions"], &["test"]] {

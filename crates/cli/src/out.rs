@@ -1,21 +1,20 @@
-//! The only place that writes to stdout, and the words for people on stderr.
+//! The only module that writes to stdout, and messages for people on stderr.
 //!
-//! Stdout is a wire: whoever reads it gets what the output format says and nothing else. A reader that goes away
-//! (`| head -1`) is no error; the program ends quietly. Anything else that keeps a
-//! line from getting out is one.
+//! Stdout carries exactly what the output format says. A reader that closes it early (`| head -1`) is no error: the
+//! program ends quietly. Any other failed write is an error.
 
 use std::io::{self, BufWriter, StdoutLock, Write as _};
 
 use multitap_event::visible;
 use tokio::io::AsyncWriteExt as _;
 
-/// What was to go to stdout did not get there.
+/// Output did not reach stdout.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unwritten {
-    /// Nobody reads it any more.
-    #[error("nobody reads stdout")]
+    /// The reader closed it.
+    #[error("stdout was closed by its reader")]
     ReaderGone,
-    /// It is lost, and somebody may have wanted it.
+    /// The output is lost.
     #[error("cannot write to stdout: {0}")]
     Failed(io::Error),
 }
@@ -26,7 +25,7 @@ impl From<io::Error> for Unwritten {
     }
 }
 
-/// Stdout of a command that prints as things happen.
+/// Stdout of a command that prints continuously.
 #[derive(Debug)]
 pub(crate) struct Out {
     stdout: tokio::io::Stdout,
@@ -37,15 +36,15 @@ impl Out {
         Self { stdout: tokio::io::stdout() }
     }
 
-    /// Writes all of it and sees it out of the door.
+    /// Writes and flushes the text.
     pub(crate) async fn write(&mut self, text: &str) -> Result<(), Unwritten> {
         self.stdout.write_all(text.as_bytes()).await?;
         Ok(self.stdout.flush().await?)
     }
 }
 
-/// Prints text for people, or JSON of `words`, at once: nothing in it is obeyed by a terminal or stays unseen. Also where it
-/// goes to a pipe: what is at its end is a terminal more often than not. A reader that went away does not mind.
+/// Prints text for people, or JSON of `words`, with control and hidden characters made visible; also into a pipe,
+/// since there is usually a terminal at its end. Ignores a closed reader.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(visible(text).as_bytes()).and_then(|()| stdout.flush());
@@ -55,12 +54,12 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// Stdout for a command that writes a great many lines; flushed by the caller.
+/// Stdout for commands that write many lines; the caller flushes.
 pub(crate) fn buffered() -> BufWriter<StdoutLock<'static>> {
     BufWriter::new(io::stdout().lock())
 }
 
-/// Tells people something, on stderr: errors, notes and the like, whoever wrote a part of them. If nobody listens there either, there is nobody left to tell.
+/// Prints a message for people on stderr, made visible. A failure cannot be reported.
 pub(crate) fn say(text: &str) {
     let mut stderr = io::stderr().lock();
     stderr.write_all(visible(text).as_bytes()).and_then(|()| stderr.write_all(b"\n")).ok();

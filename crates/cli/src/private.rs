@@ -1,5 +1,5 @@
-//! The private door of a session: a socket by which programs of the same user on this machine join it, with or without
-//! a door for others.
+//! The private door of a session: a Unix socket for programs of the same user on this machine, with or without a door
+//! for others.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use tokio::time::sleep;
 
 use crate::door::Shared;
 
-/// The longest path that every system takes for a socket.
+/// The longest socket path that every system accepts.
 const LONGEST: usize = 100;
-/// How often a socket is tried that somebody has, and how soon again: the session may just have been closed.
+/// Attempts, and the delay between them, if a socket is in use: the session may just have been closed.
 const ATTEMPTS: u32 = 20;
 const BETWEEN: Duration = Duration::from_millis(100);
 
@@ -23,12 +23,12 @@ const BETWEEN: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) struct Private {
     door: Door,
-    /// Where the socket is, if the user's data folder is too deep for one.
+    /// Folder of the socket, if the path in the data folder would be too long.
     _folder: Option<TempDir>,
 }
 
 impl Private {
-    /// Opens the door of that session.
+    /// Opens the private door of a session.
     pub(crate) async fn open(data: &Path, session: Session, journal: Arc<dyn Journal>) -> Result<Self, DoorError> {
         let (socket, folder) = place(data, session.id())?;
         let only = Arc::new(Shared::of(session, journal));
@@ -64,7 +64,7 @@ pub(crate) fn folders(data: &Path) -> Vec<PathBuf> {
     [data.join("run")].into_iter().chain(runtime.filter(|folder| folder.is_absolute())).collect()
 }
 
-/// Where its socket lies: beside its note, or somewhere with a shorter name.
+/// The path of the socket: beside the note, or in a folder with a shorter name.
 fn place(data: &Path, session: &SessionId) -> Result<(PathBuf, Option<TempDir>), DoorError> {
     let name = format!("{session}.sock");
     let usual = data.join("run").join(&name);

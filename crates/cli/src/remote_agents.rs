@@ -1,10 +1,10 @@
-//! Gives the agent of a session the remote agents that are listed for it (`a2aServers` in settings), as one MCP server.
+//! Gives the agent of a session the configured remote agents (`a2aServers` in settings) as one MCP server.
 //!
-//! An agent that is a program of its own is given `multitap mcp` and the list in a private file; the built-in agent is
-//! served in this process. The agents' own settings files are not touched. A session without a list is started as if
-//! this module were not there.
+//! A CLI is given `multitap mcp` with the list in a private file; the built-in agent is served in this process. The
+//! agents' own settings files are not touched. Sessions without remote agents are unaffected.
 //!
-//! Must not come in: what the tools are (`multitap_bridge`), and how an agent is told of a server (`multitap_adapter`).
+//! Must not come in: what the tools are (`multitap_bridge`), and how an agent is configured with a server
+//! (`multitap_adapter`).
 
 pub(crate) mod folder;
 mod relay;
@@ -30,20 +30,20 @@ use tokio_util::task::TaskTracker;
 use self::folder::PrivateFolder;
 use self::relay::{HopRecord, relay};
 
-/// What the MCP server is called.
+/// Name of the MCP server.
 pub(crate) const NAME: &str = "a2a-server";
-/// How much may wait in the pipe to the built-in agent, each way.
+/// Capacity of the pipe to the built-in agent, each way.
 const PIPE: usize = 64 * 1024;
 /// How much longer an agent waits for a call than the call takes.
 const MARGIN: Duration = Duration::from_secs(10);
-/// A shorter value of a variable is not recognised as a secret: it could be any word.
+/// Shorter values are not treated as secrets: they could be any word.
 const SHORTEST_SECRET: usize = 8;
 
-/// Starts agents, with the remote agents that are listed for their sessions.
+/// A `Launch` that adds the remote agents of each session.
 #[derive(Debug)]
 pub(crate) struct WithRemoteAgents {
     agents: Arc<Agents>,
-    /// Where private files lie; without it, in the system's folder for temporary files.
+    /// Folder for private files; without it, the system's folder for temporary files.
     data: Option<PathBuf>,
     tasks: TaskTracker,
 }
@@ -92,7 +92,7 @@ impl Launch for WithRemoteAgents {
     }
 }
 
-/// Why the remote agents that are listed are not given to the agent, for people.
+/// Why the agent does not get the configured remote agents, for people.
 pub(crate) fn left_out(config: &SessionConfig) -> Option<String> {
     if config.a2a_servers.is_empty() {
         None
@@ -105,7 +105,7 @@ pub(crate) fn left_out(config: &SessionConfig) -> Option<String> {
     }
 }
 
-/// The user's own server of that name stays.
+/// The user's own server of that name takes precedence.
 pub(crate) const OWN_SERVER: &str =
     "a2aServers is not used: mcpServers has an a2a-server of its own; rename that one to use both";
 
@@ -157,7 +157,7 @@ fn serve_here(config: &SessionConfig, entries: Vec<A2aServer>, tasks: &TaskTrack
 struct Served {
     bridge: Bridge,
     entries: Vec<A2aServer>,
-    /// The agents are loaded once, before the first client is served.
+    /// Set once the agents are loaded, before the first client is served.
     loaded: Arc<OnceCell<()>>,
     ended: CancellationToken,
 }
@@ -195,8 +195,8 @@ fn timeout(entries: &[A2aServer]) -> Duration {
     longest.max(call_budget) + patience + MARGIN
 }
 
-/// The variables of this process that hold a token or a header of these agents, for example because the settings name the
-/// variable. The remote agents' secrets are not for the agents that call them.
+/// Variables of this process that hold a token or a header of these agents, for example because the settings name the
+/// variable. Agents that call remote agents must not see their secrets.
 fn secret_variables(entries: &[A2aServer]) -> Vec<String> {
     let is_secret = |value: &str| {
         let mut secrets = entries.iter().flat_map(A2aServer::secrets);
@@ -208,10 +208,10 @@ fn secret_variables(entries: &[A2aServer]) -> Vec<String> {
     known.filter(|(_, value)| is_secret(value)).map(|(name, _)| name).collect()
 }
 
-/// This program's own file, for another process to run.
+/// The path of this program, for another process to run.
 fn own_binary() -> io::Result<PathBuf> {
     let binary = std::env::current_exe()?;
-    // A binary that was replaced while it runs is still there for Linux.
+    // On Linux this works even if the binary was replaced.
     let running = PathBuf::from(format!("/proc/{}/exe", std::process::id()));
     Ok(if !binary.is_file() && running.exists() { running } else { binary })
 }

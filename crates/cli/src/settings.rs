@@ -1,9 +1,9 @@
-//! Settings: a file of the user's, and one of the project's.
+//! Settings: the user's file, and the project's.
 //!
-//! The user's file may say everything. The project's comes with somebody else's code, so it may only say what cannot
-//! do harm: which of the known agents to prefer, whether to keep native lines, and what must not be done. It never
-//! chooses a program, its arguments, its environment, MCP servers or who grants permission, unless the user trusts the
-//! folder, and then only what concerns permissions, and remote agents.
+//! The user's file may set everything. The project's comes with somebody else's code, so it may only set what is
+//! harmless: which known agent to prefer, whether to include native lines, and what is forbidden. It never chooses a
+//! program, its arguments, its environment, MCP servers or who grants permission, unless the user trusts the folder,
+//! and then only permissions and remote agents.
 
 #[cfg(test)]
 mod fuzz;
@@ -31,23 +31,23 @@ use self::variable::{check_size, expand};
 use crate::exit::Problem;
 use crate::out;
 
-/// A larger file holds no settings.
+/// Larger files are rejected.
 const LARGEST: u64 = 1024 * 1024;
 
-/// What the files and the environment say.
+/// Settings from the files and the environment.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
-    pub(crate) agent: Option<Wanted>,
+    pub(crate) agent: Option<AgentChoice>,
     pub(crate) keep_raw: bool,
     pub(crate) permissions: Permissions,
-    /// The user trusts the folder of the session.
+    /// Whether the user trusts the session's folder.
     pub(crate) trusted: bool,
     /// `--trust`: every folder of this run is trusted.
     trusts_all: bool,
     agents: BTreeMap<AgentType, AgentSettings>,
-    /// The MCP servers that every agent is given.
+    /// MCP servers for every agent.
     pub(crate) mcp_servers: BTreeMap<String, McpServer>,
-    /// The remote agents that every agent is given as tools.
+    /// Remote agents that every agent gets as tools.
     pub(crate) a2a_servers: Vec<A2aServer>,
     pub(crate) a2a: A2a,
     pub(crate) terminal: TerminalPreferences,
@@ -57,40 +57,40 @@ pub(crate) struct Settings {
     pub(crate) files: Vec<PathBuf>,
 }
 
-/// What is set for the A2A door.
+/// Settings of the A2A door.
 #[derive(Debug, Default)]
 pub(crate) struct A2a {
     /// Clients must use the `development-tool` extension.
     pub(crate) extension_required: bool,
 }
 
-/// Whether somebody said for this run that the folder is trusted.
+/// Whether the folder is trusted for this run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trust {
-    /// The user's settings say it.
+    /// As the user's settings say.
     AsSet,
-    /// Somebody was asked about the session's folder, and said yes.
+    /// The user confirmed the session's folder.
     ThisFolder,
-    /// Every folder of this run, the added ones too.
+    /// Every folder of this run, added ones included.
     ForThisRun,
 }
 
 impl Trust {
-    /// What `--trust` says.
+    /// From the `--trust` option.
     pub(crate) fn of(is_given: bool) -> Self {
         if is_given { Self::ForThisRun } else { Self::AsSet }
     }
 }
 
-/// Which agent somebody wants.
+/// The requested agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum AgentChoice {
     Kind(AgentKind),
-    /// `acp`: the one whose command the user's settings hold.
+    /// `acp`: the command in the user's settings.
     SetAcp,
 }
 
-impl FromStr for Wanted {
+impl FromStr for AgentChoice {
     type Err = UnknownAgent;
 
     fn from_str(word: &str) -> Result<Self, UnknownAgent> {
@@ -98,22 +98,22 @@ impl FromStr for Wanted {
     }
 }
 
-/// What is set for one agent.
+/// Settings of one agent.
 #[derive(Clone, Default)]
 pub(crate) struct AgentSettings {
-    /// Its program; of ACP a whole command line, as it would stand behind `acp:`.
+    /// Its program; for ACP a whole command line, as after `acp:`.
     pub(crate) command: Option<String>,
     pub(crate) args: Vec<String>,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) permission: PermissionPath,
     pub(crate) transport: Transport,
     pub(crate) checkpointing: bool,
-    /// Of the built-in agent.
+    /// For the built-in agent.
     pub(crate) model: Option<String>,
 }
 
 impl std::fmt::Debug for AgentSettings {
-    /// Values of the environment may be secrets.
+    /// Values are omitted: the environment may hold secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AgentSettings")
             .field("command", &self.command)
@@ -122,7 +122,7 @@ impl std::fmt::Debug for AgentSettings {
     }
 }
 
-/// A settings file that cannot be used.
+/// A settings file is not usable.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {}", file.display(), visible_line(problem))]
 pub(crate) struct SettingsError {
@@ -135,31 +135,31 @@ pub(crate) struct SettingsError {
 enum Source {
     User,
     Project {
-        /// The user's own settings say that the folder may say what is done unasked.
+        /// Whether the user's settings let this folder grant permissions.
         trusted: bool,
     },
 }
 
-/// The settings of a session in that folder; what the user should know about them is said.
+/// The settings of a session in that folder; prints warnings.
 pub(crate) fn of(folder: &Path, trust: Trust) -> Result<Settings, Problem> {
     let settings = quietly(folder, trust)?;
     settings.say_warnings();
     Ok(settings)
 }
 
-/// The same, and nothing is said.
+/// The same without printing.
 pub(crate) fn quietly(folder: &Path, trust: Trust) -> Result<Settings, Problem> {
     Settings::load_with(Some(folder), trust).map_err(|error| Problem::usage(error.to_string()))
 }
 
-/// Reads MCP servers as the settings would; also says what is ignored of them.
+/// Parses MCP servers as the settings would; also returns what is ignored.
 pub(crate) fn mcp_servers(value: &Value) -> Result<(BTreeMap<String, McpServer>, Vec<String>), String> {
     let mut notes = Vec::new();
     let servers = mcp::servers(value, &mut notes)?;
     Ok((servers, notes))
 }
 
-/// The folder for our own settings.
+/// The folder of our own settings.
 pub(crate) fn home() -> Option<PathBuf> {
     match std::env::var_os("MULTITAP_HOME").filter(|home| !home.is_empty()) {
         Some(home) => Some(home.into()),
@@ -168,7 +168,7 @@ pub(crate) fn home() -> Option<PathBuf> {
 }
 
 impl Settings {
-    /// Reads the user's file, then the project's in that folder if there is one, then the environment.
+    /// Reads the user's file, then the folder's project file, then the environment.
     pub(crate) fn load(folder: Option<&Path>) -> Result<Self, SettingsError> {
         Self::load_with(folder, Trust::AsSet)
     }
@@ -196,21 +196,21 @@ impl Settings {
         self.trusts_all || self.permissions.trusts(folder)
     }
 
-    /// Tells the user what is wrong with the files.
+    /// Prints the warnings about the files.
     pub(crate) fn say_warnings(&self) {
         for warning in &self.warnings {
             out::say(&format!("multitap: {warning}"));
         }
     }
 
-    /// What is set for that agent.
+    /// The settings of that agent.
     pub(crate) fn of(&self, agent: AgentType) -> AgentSettings {
         self.agents.get(&agent).cloned().unwrap_or_default()
     }
 
     fn read(&mut self, file: &Path, source: Source) -> Result<(), SettingsError> {
         let wrong = |problem: String| SettingsError { file: file.to_owned(), problem };
-        // Looked at before it is opened: what a project links to may never end.
+        // Checked before it is opened: a link in a project may lead to an endless file.
         let text = match std::fs::metadata(file) {
             Ok(data) if !data.is_file() => return Err(wrong("is not a plain file".to_owned())),
             Ok(data) if data.len() > LARGEST => return Err(wrong(format!("is larger than {LARGEST} bytes"))),
@@ -246,7 +246,7 @@ impl Settings {
                     let value = variable::expanded(value).map_err(|error| format!("'a2aServers' {error}"))?;
                     self.a2a_servers.extend(a2a_servers(&value, notes)?);
                 }
-                // Names of the user's variables in a project's file would send their values to whom the project likes.
+                // A project's file that names the user's variables could send their values anywhere.
                 ("a2aServers", Source::Project { trusted: true }) if !value.to_string().contains("\"tokenEnv\"") => {
                     self.a2a_servers.extend(a2a_servers(value, notes)?);
                 }
@@ -312,7 +312,7 @@ impl Settings {
     }
 }
 
-/// `a2aServers`, with the tokens that variables hold.
+/// `a2aServers`, with tokens read from variables.
 fn a2a_servers(value: &Value, notes: &mut Vec<String>) -> Result<Vec<A2aServer>, String> {
     let mut servers = A2aServer::read_list(value, "a2aServers", notes).map_err(|error| error.to_string())?;
     for server in &mut servers {
@@ -321,16 +321,18 @@ fn a2a_servers(value: &Value, notes: &mut Vec<String>) -> Result<Vec<A2aServer>,
     Ok(servers)
 }
 
-fn agent(value: &Value, source: Source) -> Result<Wanted, String> {
+fn agent(value: &Value, source: Source) -> Result<AgentChoice, String> {
     let Value::String(word) = value else { return Err(wrong("agent", "the name of an agent", value)) };
     match source {
         Source::User => {
             let word = expand(word).map_err(|error| format!("'agent' {error}"))?;
             word.parse().map_err(|error| format!("'agent': {error}"))
         }
-        // `acp:COMMAND` is a program, and a project chooses none.
+        // `acp:COMMAND` is a program, which a project must not choose.
         Source::Project { .. } => match word.parse() {
-            Ok(Wanted::Kind(AgentKind::Acp { .. })) => Err("'agent': a project may not choose a command".to_owned()),
+            Ok(AgentChoice::Kind(AgentKind::Acp { .. })) => {
+                Err("'agent': a project may not choose a command".to_owned())
+            }
             Ok(wanted) => Ok(wanted),
             Err(error) => Err(format!("'agent': {error}")),
         },
@@ -388,8 +390,8 @@ fn wrong(path: &str, wanted: &str, value: &Value) -> String {
     format!("'{path}' must be {wanted}, not {found}")
 }
 
-/// For a word that is none of those that are known. Only such a word is repeated, and as it is written: other texts,
-/// and what is put in for a variable, may be secrets.
+/// The error for an unknown word. Only such a word is quoted, as written: other texts, and expanded variables, may be
+/// secrets.
 fn wrong_word(path: &str, wanted: &str, word: &Value) -> String {
     format!("'{path}' must be {wanted}, not {word}")
 }
@@ -423,7 +425,7 @@ mod tests {
             "agents": { "claude": { "command": "/opt/claude", "args": ["--x"], "env": {"A": "b"}, "permission": "mcp", }, },
         }"#;
         let (settings, notes) = take(text, Source::User).unwrap();
-        assert_eq!(settings.agent, Some(Wanted::Kind(AgentKind::Claude)));
+        assert_eq!(settings.agent, Some(AgentChoice::Kind(AgentKind::Claude)));
         assert!(settings.keep_raw);
         let claude = settings.of(AgentType::Claude);
         assert_eq!(claude.command.as_deref(), Some("/opt/claude"));
@@ -484,14 +486,14 @@ mod tests {
             "mcpServers": {"evil": {"command": "/tmp/evil"}}}"#;
         let (settings, notes) = take(text, Source::Project { trusted: false }).unwrap();
         assert!(settings.mcp_servers.is_empty() && notes[1].starts_with("'mcpServers' is ignored here"), "{notes:?}");
-        assert_eq!(settings.agent, Some(Wanted::Kind(AgentKind::Claude)));
+        assert_eq!(settings.agent, Some(AgentChoice::Kind(AgentKind::Claude)));
         assert_eq!(settings.of(AgentType::Claude).command, None);
         assert!(notes[0].starts_with("'agents' is ignored here"), "{notes:?}");
         take(r#"{"agent": "acp:/tmp/evil"}"#, Source::Project { trusted: false }).unwrap_err();
         take(r#"{"agent": "acp:/usr/bin/goose acp"}"#, Source::User).unwrap();
         // The command that goes with this one is the user's.
         let (settings, _) = take(r#"{"agent": "acp"}"#, Source::Project { trusted: false }).unwrap();
-        assert_eq!(settings.agent, Some(Wanted::SetAcp));
+        assert_eq!(settings.agent, Some(AgentChoice::SetAcp));
     }
 
     #[test]

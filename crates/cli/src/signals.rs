@@ -1,4 +1,4 @@
-//! Signals that ask us to end.
+//! Signals that end the program.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,16 +16,16 @@ pub(crate) struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
     hangup: tokio::signal::unix::Signal,
-    pub(crate) at_editor: AtEditor,
+    pub(crate) editor_state: EditorState,
 }
 
-/// How long after its end an editor may have been meant: the Ctrl+C that ended it is heard by us as well, and maybe
-/// later. At the screen itself Ctrl+C is a key and no signal.
+/// How long after its end Ctrl+C may have been meant for the editor: we receive the same signal, and maybe later. In
+/// the terminal UI Ctrl+C is a key and no signal.
 const AFTER_EDITOR: Duration = Duration::from_secs(2);
 
-/// Whether the user's editor has the terminal: then Ctrl+C is meant for that.
+/// Whether the user's editor has the terminal: then Ctrl+C is meant for it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct AtEditor(Arc<Mutex<Use>>);
+pub(crate) struct EditorState(Arc<Mutex<Use>>);
 
 #[derive(Debug, Clone, Copy, Default)]
 enum Use {
@@ -35,11 +35,11 @@ enum Use {
     Before(Instant),
 }
 
-/// For as long as it has.
+/// The editor has the terminal until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Editing(AtEditor);
+pub(crate) struct Editing(EditorState);
 
-impl AtEditor {
+impl EditorState {
     pub(crate) fn begin(&self) -> Editing {
         self.set(Use::Now);
         Editing(self.clone())
@@ -65,7 +65,7 @@ impl Drop for Editing {
     }
 }
 
-/// What a signal asks for.
+/// Kinds of signals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signal {
     End,
@@ -84,12 +84,12 @@ impl Signals {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
             hangup: listen(SignalKind::hangup())?,
-            at_editor: AtEditor::default(),
+            editor_state: EditorState::default(),
         })
     }
 
-    /// Lets go of the terminal as soon as it is gone, or this is to end, whatever the screen is doing: whoever reads
-    /// keys may never come to an end with a terminal that is gone. Until what it gives back is dropped.
+    /// Restores the terminal as soon as it is gone, or the program is to end, whatever the UI is doing: reading keys
+    /// from a closed terminal may never return. Runs until the result is dropped.
     pub(crate) fn let_go_in_time() -> Result<JoinSet<()>, Problem> {
         let (mut signals, mut watch) = (Self::new()?, JoinSet::new());
         watch.spawn(async move {
@@ -104,16 +104,16 @@ impl Signals {
         Ok(watch)
     }
 
-    /// The next one. Cancel safe.
+    /// The next signal. Cancel safe.
     pub(crate) async fn next(&mut self) {
         self.next_kind().await;
     }
 
-    /// The next one, and what it asks for. Cancel safe.
+    /// The next signal and its kind. Cancel safe.
     pub(crate) async fn next_kind(&mut self) -> Signal {
         loop {
             tokio::select! {
-                _ = self.interrupt.recv() => if !self.at_editor.is_meant() { return Signal::End },
+                _ = self.interrupt.recv() => if !self.editor_state.is_meant() { return Signal::End },
                 _ = self.terminate.recv() => return Signal::End,
                 _ = self.hangup.recv() => return Signal::Hangup,
             }
@@ -125,28 +125,28 @@ impl Signals {
 #[cfg(not(unix))]
 #[derive(Debug)]
 pub(crate) struct Signals {
-    pub(crate) at_editor: AtEditor,
+    pub(crate) editor_state: EditorState,
 }
 
 #[cfg(not(unix))]
 impl Signals {
     #[expect(clippy::unnecessary_wraps, reason = "the same call as on Unix, where it can fail")]
     pub(crate) fn new() -> Result<Self, Problem> {
-        Ok(Self { at_editor: AtEditor::default() })
+        Ok(Self { editor_state: EditorState::default() })
     }
 
-    /// A console that is gone ends its programs.
+    /// A closed console ends its programs.
     #[expect(clippy::unnecessary_wraps, reason = "the same call as on Unix, where it can fail")]
     pub(crate) fn let_go_in_time() -> Result<JoinSet<()>, Problem> {
         Ok(JoinSet::new())
     }
 
-    /// The next one. Cancel safe.
+    /// The next signal. Cancel safe.
     pub(crate) async fn next(&mut self) {
         self.next_kind().await;
     }
 
-    /// The next one, and what it asks for. Cancel safe.
+    /// The next signal and its kind. Cancel safe.
     pub(crate) async fn next_kind(&mut self) -> Signal {
         if tokio::signal::ctrl_c().await.context("listen to Ctrl-C").is_err() {
             std::future::pending::<()>().await;
@@ -162,14 +162,14 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_interrupt_that_ends_the_editor_is_not_meant_for_us() {
-        let at_editor = AtEditor::default();
-        assert!(!at_editor.is_meant());
-        let editing = at_editor.begin();
+        let editor_state = EditorState::default();
+        assert!(!editor_state.is_meant());
+        let editing = editor_state.begin();
         tokio::time::advance(Duration::from_secs(600)).await;
-        assert!(at_editor.is_meant());
+        assert!(editor_state.is_meant());
         drop(editing);
-        assert!(at_editor.is_meant(), "we hear of it when the editor is gone already");
+        assert!(editor_state.is_meant(), "we hear of it when the editor is gone already");
         tokio::time::advance(AFTER_EDITOR).await;
-        assert!(!at_editor.is_meant());
+        assert!(!editor_state.is_meant());
     }
 }

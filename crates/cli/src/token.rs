@@ -1,6 +1,6 @@
-//! The token of the environment: `MULTITAP_TOKEN`, a controller's for a door, or the one that `attach` brings.
+//! The token in the environment: `MULTITAP_TOKEN`, a controller's for a door, or the one that `attach` sends.
 //!
-//! It is taken out of the environment first of all, so that no command of an agent reads it in `/proc`.
+//! It is removed from the environment first of all, so that no command of an agent reads it in `/proc`.
 
 use std::ffi::OsString;
 use std::sync::OnceLock;
@@ -9,10 +9,10 @@ use crate::exit::Problem;
 
 pub(crate) const VARIABLE: &str = "MULTITAP_TOKEN";
 
-/// Process-wide, as the environment is.
+/// Process-wide, like the environment.
 static TAKEN: OnceLock<OsString> = OnceLock::new();
 
-/// Takes it. To be called first in `main`: this process may execute its own binary again.
+/// Removes it from the environment. Call it first in `main`: this process may execute its own binary again.
 #[cfg(unix)]
 pub(crate) fn take() -> Result<(), Problem> {
     let failed = |error| Problem::usage(format!("cannot hide {VARIABLE} from the commands of agents: {error}"));
@@ -23,7 +23,7 @@ pub(crate) fn take() -> Result<(), Problem> {
     Ok(())
 }
 
-/// Environments cannot be read by others here.
+/// Other processes cannot read the environment here.
 #[cfg(not(unix))]
 #[expect(clippy::unnecessary_wraps, reason = "the same call as on Unix, where it can fail")]
 pub(crate) fn take() -> Result<(), Problem> {
@@ -33,12 +33,12 @@ pub(crate) fn take() -> Result<(), Problem> {
     Ok(())
 }
 
-/// The token, as it was given.
+/// The token as given.
 pub(crate) fn of_environment() -> Option<OsString> {
     TAKEN.get().cloned()
 }
 
-/// The token, where it can be one.
+/// The token, if it is valid.
 pub(crate) fn usable() -> Option<String> {
     TAKEN.get()?.to_str().filter(|token| !token.is_empty()).map(str::to_owned)
 }

@@ -1,7 +1,7 @@
-//! Whether a folder may act: what it brings, the question on the terminal, and where the answer is stored.
+//! Trust in a folder: what it contains that can act, the question in the terminal, and where the answer is stored.
 //!
-//! Who is asked nothing (`-p`, `serve`) has `--trust`, or an earlier yes. What an agent leaves out in a folder that is
-//! not trusted is the adapter's business.
+//! Without a terminal (`-p`, `serve`) there is `--trust`, or a stored answer. The adapter decides what an agent
+//! leaves out in an untrusted folder.
 
 use std::path::{Path, PathBuf};
 
@@ -13,29 +13,29 @@ use crate::exit::{Exit, Problem};
 use crate::out;
 use crate::settings::{self, Settings};
 
-/// How many lines the list of files may take.
+/// Most files listed.
 const SHOWN: usize = 12;
 /// The key of a project's own settings that acts whichever agent runs: the others are about the built-in agent.
 const FOR_ALL: &str = "a2aServers";
 
-/// What somebody said about a folder.
+/// The answer about a folder.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum TrustAnswer {
     Trusted,
     NotTrusted,
-    /// Nobody wants to start any more.
+    /// The user does not want to start.
     Left,
 }
 
-/// Asks whether the folder of a session is trusted, if that makes a difference to its agent. `declined` has the folders
-/// about which somebody said no in this run: that is not asked twice.
+/// Asks whether the session's folder is trusted, if that makes a difference to its agent. `declined` holds the
+/// folders declined in this run, which are not asked about again.
 pub(crate) async fn ask(
     lease: &mut TerminalLease,
     config: &SessionConfig,
     settings: &Settings,
     folder: &Path,
     declined: &mut Vec<PathBuf>,
-) -> Result<Answer, Problem> {
+) -> Result<TrustAnswer, Problem> {
     let agent = config.agent.agent_type();
     let env = environment(config);
     let acts = match agent {
@@ -48,31 +48,31 @@ pub(crate) async fn ask(
         }
     };
     if settings.trusted || !acts {
-        return Ok(Answer::NotTrusted);
+        return Ok(TrustAnswer::NotTrusted);
     }
     let lines = lines(&real(folder), &env, settings);
     ask_with(lease, agent, settings, folder, lines, declined).await
 }
 
-/// Asks whether a folder that is added to the session is trusted, if that makes a difference to the session's agent.
+/// Asks whether an added folder is trusted, if that makes a difference to the session's agent.
 pub(crate) async fn ask_about_added(
     lease: &mut TerminalLease,
     config: &SessionConfig,
     settings: &Settings,
     folder: &Path,
     declined: &mut Vec<PathBuf>,
-) -> Result<Answer, Problem> {
+) -> Result<TrustAnswer, Problem> {
     let agent = config.agent.agent_type();
     let env = environment(config);
     let is_trusted = config.trusted_dirs.iter().any(|trusted| trusted == folder) || settings.trusts(folder);
     if is_trusted || acting_files_of_added(agent, folder, &env).is_empty() {
-        return Ok(Answer::NotTrusted);
+        return Ok(TrustAnswer::NotTrusted);
     }
     let lines = lines(&real(folder), &env, &Settings::default());
     ask_with(lease, agent, settings, folder, lines, declined).await
 }
 
-/// Asks about a folder, which has what `lines` say, and stores a yes.
+/// Asks about a folder with these contents, and stores a yes.
 async fn ask_with(
     lease: &mut TerminalLease,
     agent: AgentType,
@@ -80,10 +80,10 @@ async fn ask_with(
     folder: &Path,
     lines: Vec<String>,
     declined: &mut Vec<PathBuf>,
-) -> Result<Answer, Problem> {
+) -> Result<TrustAnswer, Problem> {
     let real = real(folder);
     if declined.contains(&real) {
-        return Ok(Answer::NotTrusted);
+        return Ok(TrustAnswer::NotTrusted);
     }
     let parent = parent(&real);
     let mut answers = vec!["Yes, I trust this folder".to_owned()];
@@ -104,10 +104,10 @@ async fn ask_with(
     let chosen = choose(lease, settings.terminal, &asked).await;
     let chosen = chosen.map_err(|error| Problem::new(Exit::Failed, format!("cannot ask on this terminal: {error}")))?;
     let trusted = match (chosen, parent) {
-        (None, _) => return Ok(Answer::Left),
+        (None, _) => return Ok(TrustAnswer::Left),
         (Some(answer), _) if answer == safe => {
             declined.push(real);
-            return Ok(Answer::NotTrusted);
+            return Ok(TrustAnswer::NotTrusted);
         }
         (Some(1), Some(parent)) => parent,
         (Some(_), _) => real,
@@ -119,10 +119,10 @@ async fn ask_with(
     if let Err(why) = stored {
         out::say(&format!("multitap: the folder is trusted for this run only: {why}"));
     }
-    Ok(Answer::Trusted)
+    Ok(TrustAnswer::Trusted)
 }
 
-/// What the folder brings, for people. The answer holds for all agents, so the files of all are listed.
+/// The contents of a folder that can act, for people. The answer is for all agents, so the files of all are listed.
 fn lines(folder: &Path, env: &std::collections::BTreeMap<String, String>, settings: &Settings) -> Vec<String> {
     let mut found: Vec<String> = AgentInfo::programs()
         .flat_map(|(info, _)| acting_files(info.agent, folder, env))
@@ -147,7 +147,7 @@ fn lines(folder: &Path, env: &std::collections::BTreeMap<String, String>, settin
     lines
 }
 
-/// The folder above, if it may be trusted as a whole: neither the user's home nor the root of the machine.
+/// The parent folder, unless it is the user's home or the root.
 fn parent(folder: &Path) -> Option<PathBuf> {
     let parent = folder.parent().filter(|parent| parent.parent().is_some())?;
     (!settings::holds_home(parent)).then(|| parent.to_owned())

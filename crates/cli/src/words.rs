@@ -1,4 +1,4 @@
-//! Text of agents and clients made short for people, and JSON that is harmless to a terminal. `out` makes text visible.
+//! Shortens text of agents and clients, and makes JSON safe to print on a terminal. `out` makes text visible.
 
 use std::borrow::Cow;
 
@@ -6,10 +6,10 @@ use anyhow::Context as _;
 use multitap_event::is_hidden;
 use serde::Serialize;
 
-/// How much of a tool's arguments or error a line for people shows.
+/// How much of a tool's arguments or error is shown.
 const SHOWN: usize = 200;
 
-/// The first line, cut where it gets long.
+/// The first line, truncated.
 pub(crate) fn short(text: &str) -> String {
     let first = text.trim().lines().next().unwrap_or_default();
     let head = head(first, SHOWN);
@@ -17,7 +17,7 @@ pub(crate) fn short(text: &str) -> String {
     format!("{head}{more}")
 }
 
-/// At most so many bytes of the text, and no half characters.
+/// A prefix of at most that many bytes, at a character boundary.
 pub(crate) fn head(text: &str, most: usize) -> &str {
     let mut end = text.len().min(most);
     while !text.is_char_boundary(end) {
@@ -26,8 +26,7 @@ pub(crate) fn head(text: &str, most: usize) -> &str {
     &text[..end]
 }
 
-/// JSON with the same value, in which nothing is left that a terminal could obey or hide: what JSON itself lets stand,
-/// beside the control characters that it does not, is written as `\uXXXX`.
+/// JSON with the same value, in which control and hidden characters are written as `\uXXXX`.
 pub(crate) fn plain_json(text: &str) -> Cow<'_, str> {
     if !text.contains(is_hidden) {
         return Cow::Borrowed(text);
@@ -35,7 +34,7 @@ pub(crate) fn plain_json(text: &str) -> Cow<'_, str> {
     let mut plain = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         if is_hidden(c) {
-            // Beyond the first 65 536 characters JSON takes two groups of four digits.
+            // Characters outside the basic plane take two groups of four digits.
             c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| plain.push_str(&format!("\\u{unit:04x}")));
         } else {
             plain.push(c);
@@ -44,7 +43,7 @@ pub(crate) fn plain_json(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// A value as indented JSON, with a line's end.
+/// A value as indented JSON, with a final newline.
 pub(crate) fn pretty_json(value: &impl Serialize) -> anyhow::Result<String> {
     let text = serde_json::to_string_pretty(value).context("write JSON")?;
     Ok(format!("{}\n", plain_json(&text)))

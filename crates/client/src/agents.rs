@@ -1,4 +1,4 @@
-//! The agents that Multitap knows, as the hub starts them: those of `multitap-adapter`, and its own.
+//! The agents that Multitap knows, as the hub launches them: those of `multitap-adapter`, and the built-in one.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,37 +12,37 @@ use multitap_event::{AgentKind, SessionConfig};
 use multitap_hub::{Launch, Launching};
 use tokio_util::task::TaskTracker;
 
-/// Starts CLIs, ACP agents and the built-in agent, and sees to it that they end.
+/// Launches CLIs, ACP agents and the built-in agent, and ends them.
 #[derive(Debug)]
 pub struct Agents {
     keeper: Keeper,
-    /// Variables of ours that no agent may see.
+    /// Variables hidden from every agent.
     hidden_env: Vec<String>,
     builtin: Builtin,
-    /// Whether agents take lines that begin with `!`, as the built-in one does by itself.
+    /// Whether prompts that begin with `!` run as shell commands, as the built-in agent does by itself.
     shell_lines: bool,
     tasks: TaskTracker,
 }
 
-/// What the built-in agent needs to know in every session: where it finds and keeps its things.
+/// What the built-in agent needs in every session.
 #[derive(Clone, Default)]
 pub struct Builtin {
-    /// Its conversations; without it they are not kept.
+    /// Folder for its conversations; without it they are not stored.
     pub data: Option<PathBuf>,
-    /// The user's memory and commands.
+    /// Folder of the user's memory files and custom commands.
     pub config: Option<PathBuf>,
     /// Writes a rule to the user's settings.
     pub save: Option<Save>,
-    /// Folders that no command in a sandbox may see, where the system can hide them.
+    /// Folders hidden from sandboxed commands, where the system can hide them.
     pub hidden: Vec<PathBuf>,
 }
 
-/// What the agent of one session is started with beside its configuration.
+/// Additions to one session's configuration.
 #[derive(Debug, Clone, Default)]
 pub struct SessionExtras {
-    /// Variables that neither the agent nor its commands may see. What the configuration adds to the environment stays.
+    /// Variables hidden from the agent and its commands, unless the configuration sets them.
     pub hidden_env: Vec<String>,
-    /// MCP servers of this process, by their names in the configuration (the built-in agent).
+    /// MCP servers of this process, by their names in the configuration (the built-in agent only).
     pub pipes: BTreeMap<String, McpPipe>,
 }
 
@@ -57,20 +57,20 @@ impl Agents {
         Self { keeper, hidden_env, builtin, shell_lines: false, tasks: TaskTracker::new() }
     }
 
-    /// A prompt that begins with `!` is a command, which is run unasked for those who own the session. For programs
-    /// whose prompts people type; one that passes on the words of strangers must not want it.
+    /// Runs prompts that begin with `!` as shell commands, without asking, if their sender owns the session. For
+    /// programs whose prompts people type; do not enable it if prompts come from strangers.
     #[must_use]
     pub fn taking_shell_lines(self) -> Self {
         Self { shell_lines: true, ..self }
     }
 
-    /// Starts an agent, with more than its configuration says. See [`Launch::launch`].
+    /// Launches an agent with additions to its configuration. See [`Launch::launch`].
     pub fn launch_with(&self, config: SessionConfig, extras: SessionExtras) -> Launching {
         if config.agent == AgentKind::Builtin {
             return self.builtin(config, extras);
         }
         let hidden_env = [&self.hidden_env[..], &extras.hidden_env].concat();
-        // Edited answers and lines of the user pass the same rules.
+        // Edited answers and shell commands are subject to the same rules.
         let blocked = [&config.blocked_tools[..], &config.edit_blocks].concat();
         let shell = self.shell_lines.then(|| UserShell {
             folder: config.working_directory.clone().unwrap_or_else(|| PathBuf::from(".")),

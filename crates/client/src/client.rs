@@ -1,4 +1,4 @@
-//! Where sessions come from: starting, resuming, asking once.
+//! Starts and resumes sessions, and runs one-shot prompts.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use multitap_event::{
 use multitap_hub::{Hub, Join, Open, OpenError, Which};
 
 use crate::agents::{Agents, Builtin};
-use crate::outcome::Outcome;
+use crate::outcome::SessionOutcome;
 use crate::session::AgentSession;
 
-/// Why a question of a one-shot prompt is refused.
+/// Why a question of a one-shot prompt is denied.
 const NOBODY: &str = "nobody is there to answer";
 
-/// Starts sessions and sees to it that their agents end.
+/// Starts sessions and ends their agents.
 ///
 /// Cheap to clone; clones share their sessions.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ pub struct AgentClient {
 /// The session did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The agent was asked for something it cannot do; nothing was started.
+    /// A setting is not supported by the agent; nothing was started.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
     /// The agent could not be started.
@@ -66,7 +66,7 @@ impl From<StartError> for AgentError {
     }
 }
 
-/// How a client is set up.
+/// Options of a client.
 #[derive(Debug)]
 pub struct AgentClientBuilder {
     keeper: Keeper,
@@ -91,14 +91,14 @@ impl AgentClientBuilder {
         self
     }
 
-    /// Prompts that begin with `!` are commands, run without a question: see [`Agents::taking_shell_lines`].
+    /// Runs prompts that begin with `!` as shell commands, without asking: see [`Agents::taking_shell_lines`].
     #[must_use]
     pub fn shell_lines(mut self) -> Self {
         self.shell_lines = true;
         self
     }
 
-    /// Who prompts and answers, as the events tell it.
+    /// The name under which this client prompts and answers.
     #[must_use]
     pub fn name(mut self, me: ClientRef) -> Self {
         self.me = me;
@@ -121,12 +121,12 @@ impl Default for AgentClient {
 }
 
 impl AgentClient {
-    /// A client as most programs want it.
+    /// A client with the default options.
     pub fn new() -> Self {
         Self::builder().build()
     }
 
-    /// A client with choices.
+    /// A client with options.
     pub fn builder() -> AgentClientBuilder {
         AgentClientBuilder {
             keeper: Keeper::Group,
@@ -136,24 +136,24 @@ impl AgentClient {
         }
     }
 
-    /// Starts an agent. With a prompt in `config` its first turn begins at once; without, it waits for one.
+    /// Starts an agent. With a prompt in `config` its first turn begins at once; without one it waits for a prompt.
     ///
-    /// Comes back when the agent has shown that it is up, or could not start.
+    /// Returns when the agent is up, or could not start.
     pub async fn start(&self, config: SessionConfig) -> Result<AgentSession, StartError> {
         self.start_as(SessionId::fresh(), config).await
     }
 
-    /// The same, under a session id of your own.
+    /// The same with a session id of the caller's.
     pub async fn start_as(&self, id: SessionId, config: SessionConfig) -> Result<AgentSession, StartError> {
         let which = Which::New { id, forked_from: None, history: None };
         let session = self.hub.open(Open { which, ..Open::new(config, self.me.clone()) }).await?;
-        // The only client: nobody has to be told that it is there.
+        // The only client: nobody needs to be told that it joined.
         let join = Join { announce: false, ..Join::new(self.me.clone()) };
         let joined = session.join(join).await.map_err(|_| StartError::ShutDown)?;
         Ok(AgentSession::new(session, joined.feed))
     }
 
-    /// Takes up a conversation that the agent knows by `native_id`.
+    /// Resumes a conversation that the agent knows by `native_id`.
     pub async fn resume(
         &self,
         native_id: impl Into<String>,
@@ -163,17 +163,17 @@ impl AgentClient {
         self.start(config).await
     }
 
-    /// One prompt, one answer, and the agent is gone again. Questions are refused, since nobody is there to answer.
+    /// Runs one prompt and ends the agent. Questions are denied, since nobody can answer.
     ///
     /// A turn that does not complete is an error.
-    pub async fn prompt_once(&self, config: SessionConfig) -> Result<Outcome, AgentError> {
+    pub async fn prompt_once(&self, config: SessionConfig) -> Result<SessionOutcome, AgentError> {
         let agent = config.agent.agent_type();
         if config.prompt.is_none() {
             return Err(AgentError::new(AgentErrorKind::ProtocolError, "there is no prompt").of(agent));
         }
         let mut session = self.start(config).await?;
         session.finish().await.ok(); // it ends with the turn; a session that is gone already has ended
-        let mut outcome = Outcome::default();
+        let mut outcome = SessionOutcome::default();
         while let Some(event) = session.events().next().await {
             outcome.apply(&event);
             if let EventKind::PermissionAsked(question) = &event.kind {
@@ -188,7 +188,7 @@ impl AgentClient {
         Err(outcome.error.unwrap_or_else(|| AgentError::new(AgentErrorKind::ProcessExitError, message).of(agent)))
     }
 
-    /// Ends every session and comes back when nothing of their agents is left.
+    /// Ends every session and returns when nothing of their agents is left.
     pub async fn shutdown(&self) {
         self.hub.shutdown().await;
     }
@@ -199,10 +199,10 @@ async fn refuse(session: &AgentSession, question: &Question) {
     match question.refusal() {
         Some(choice) => {
             let decide = Decide::new(&question.question_id, choice.id.clone()).with_feedback(NOBODY);
-            // Refused only if the question is over already, and then all is well.
+            // Fails only if the question is already closed.
             session.decide_as(decide, host).await.ok();
         }
-        // Nothing offered says no: the turn itself has to end.
+        // No option denies it: cancel the turn.
         None => session.cancel().await.unwrap_or_default(),
     }
 }

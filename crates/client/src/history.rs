@@ -1,12 +1,12 @@
-//! Conversations that the agents keep themselves, as events.
+//! Conversations that the agents stored, as events.
 
 use multitap_adapter::{HistoryError, Reading, StoredSession};
 use multitap_event::{Event, SessionId};
 
-/// Reads a stored conversation as the events that it would have told live, with the times at which they happened.
-/// With `keep_raw` every line of its files stands in the `raw` field of exactly one event.
+/// Reads a stored conversation as the events that it would have emitted live, with their original times. With
+/// `keep_raw` every line of its files is in the `raw` field of exactly one event.
 ///
-/// Reads the file bit by bit as the events are asked for, and blocks while it does.
+/// Reads the file lazily, and blocks while it does.
 pub fn read_stored(session: &StoredSession, keep_raw: bool) -> Result<StoredEvents, HistoryError> {
     let reading = multitap_adapter::read(session, keep_raw)?;
     Ok(StoredEvents { reading, session_id: session.id.as_str().into(), seq: 0 })

@@ -89,7 +89,7 @@
 //! - Events are numbered by `seq` from 1 without a gap; `sessionEnded` comes once and last.
 //! - A question gets exactly one ruling: the first answer that names an offered option. Every other answer is
 //!   [`Refused`] and says why.
-//! - Prompts sent while a turn runs wait in line and can be taken back.
+//! - Prompts sent while a turn runs are queued and can be withdrawn.
 //! - A prompt is words to the agent, also one that begins with `!`, unless [`AgentClientBuilder::shell_lines`] says
 //!   otherwise; the built-in agent runs such lines itself.
 //! - Dropping a session ends its agent; [`AgentClient::shutdown`] waits until nothing of any agent is left.
@@ -108,5 +108,5 @@ pub use history::{StoredEvents, read_stored};
 pub use multitap_adapter::{History, HistoryError, StoredSession};
 pub use multitap_event::*;
 pub use multitap_hub::{Refusal, SessionCall, SessionReply, WhenBusy};
-pub use outcome::{Outcome, ToolUse, TouchedFile};
+pub use outcome::{SessionOutcome, ToolUse, TouchedFile};
 pub use session::{AgentSession, Events};

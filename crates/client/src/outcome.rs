@@ -1,4 +1,4 @@
-//! What came of a session: the answer, what it cost, what it touched.
+//! The outcome of a session: the answer, what it cost, what it changed.
 
 use multitap_event::{
     AgentError, AgentErrorKind, Denial, Event, EventKind, FileChangeType, MessageId, Role, SessionId, Severity,
@@ -7,20 +7,20 @@ use multitap_event::{
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// What stands between two messages.
+/// Separator of messages.
 const BETWEEN: &str = "\n\n";
 
-/// What came of a session, gathered from its events. With several turns, text and status are those of the last.
+/// The outcome of a session, collected from its events. With several turns, text and status are those of the last.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Outcome {
+pub struct SessionOutcome {
     /// The agent's answer.
     pub text: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<TurnStatus>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
-    /// What [`AgentClient::resume`](crate::AgentClient::resume) wants.
+    /// The id that [`AgentClient::resume`](crate::AgentClient::resume) takes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub native_session_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -29,9 +29,9 @@ pub struct Outcome {
     pub cost_usd: Option<f64>,
     pub tools: Vec<ToolUse>,
     pub files: Vec<TouchedFile>,
-    /// Calls that were refused.
+    /// Calls that were denied.
     pub denials: Vec<Denial>,
-    /// The answer as the output schema wanted it.
+    /// The answer according to the output schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structured_output: Option<Value>,
     /// Why the last turn failed.
@@ -40,13 +40,13 @@ pub struct Outcome {
     /// Everything that happened. Filled by [`AgentClient::prompt_once`](crate::AgentClient::prompt_once).
     #[serde(skip)]
     pub events: Vec<Event>,
-    /// The messages of this turn that `text` is made of.
+    /// The messages of this turn that make up `text`.
     #[serde(skip)]
-    said: Vec<Said>,
+    said: Vec<MessageText>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Said {
+struct MessageText {
     message: Option<MessageId>,
     text: String,
     is_whole: bool,
@@ -61,7 +61,7 @@ pub struct ToolUse {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     pub arguments: Map<String, Value>,
-    /// Absent: it never came to an end.
+    /// Absent if the call never ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<ToolOutcome>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,8 +76,8 @@ pub struct TouchedFile {
     pub change_type: FileChangeType,
 }
 
-impl Outcome {
-    /// Takes in the next event.
+impl SessionOutcome {
+    /// Applies the next event.
     pub fn apply(&mut self, event: &Event) {
         match &event.kind {
             EventKind::SessionStarted(start) => {
@@ -165,7 +165,7 @@ impl Outcome {
                 if !self.text.is_empty() {
                     self.text.push_str(BETWEEN);
                 }
-                self.said.push(Said {
+                self.said.push(MessageText {
                     message: chunk.message_id.clone(),
                     text: chunk.content.clone(),
                     is_whole: !chunk.is_partial,
@@ -175,7 +175,7 @@ impl Outcome {
         self.text.push_str(&chunk.content);
     }
 
-    /// The agent was cut off in these messages and says them again.
+    /// The agent retracted these messages and sends them again.
     fn retract(&mut self, messages: &[MessageId]) {
         self.said.retain(|said| !said.message.as_ref().is_some_and(|id| messages.contains(id)));
         self.text = self.said.iter().map(|said| said.text.as_str()).collect::<Vec<_>>().join(BETWEEN);
@@ -213,7 +213,7 @@ mod tests {
 
     use super::*;
 
-    fn apply(outcome: &mut Outcome, kind: EventKind) {
+    fn apply(outcome: &mut SessionOutcome, kind: EventKind) {
         outcome.apply(&Draft::new(Timestamp::from_millis(0), kind).stamp("s".into(), 1));
     }
 
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn partial_text_joins_and_messages_stand_apart() {
-        let mut outcome = Outcome::default();
+        let mut outcome = SessionOutcome::default();
         apply(&mut outcome, text("Hel", "a", true));
         apply(&mut outcome, text("lo", "a", true));
         apply(&mut outcome, text("Done.", "b", false));
@@ -239,17 +239,17 @@ mod tests {
 
     #[test]
     fn retracted_text_is_gone() {
-        let mut outcome = Outcome::default();
+        let mut outcome = SessionOutcome::default();
         apply(&mut outcome, text("First.", "a", false));
-        apply(&mut outcome, text("cut o", "b", true));
+        apply(&mut outcome, text("interr", "b", true));
         apply(&mut outcome, EventKind::TextRetracted(TextRetraction::interrupted(vec!["b".into()])));
-        apply(&mut outcome, text("cut off", "c", true));
-        assert_eq!(outcome.text, "First.\n\ncut off");
+        apply(&mut outcome, text("interrupted", "c", true));
+        assert_eq!(outcome.text, "First.\n\ninterrupted");
     }
 
     #[test]
     fn usage_adds_up_and_the_last_turn_speaks() {
-        let mut outcome = Outcome::default();
+        let mut outcome = SessionOutcome::default();
         for words in ["one", "two"] {
             apply(
                 &mut outcome,
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn a_failed_turn_keeps_its_error_and_a_recovered_one_does_not() {
-        let mut outcome = Outcome::default();
+        let mut outcome = SessionOutcome::default();
         let error = AgentError::new(AgentErrorKind::Unknown, "overloaded");
         apply(&mut outcome, EventKind::Error(error.clone()));
         apply(&mut outcome, EventKind::TurnCompleted(TurnEnd::of(TurnStatus::Failed)));

@@ -1,4 +1,4 @@
-//! The handle on a live session: what a program holds.
+//! The handle on a live session.
 
 use multitap_event::{AgentError, ClientRef, Decide, Event, Prompt, PromptId, Query, Ruling, SessionId};
 use multitap_hub::{Feed, Refusal, Session, SessionCall, SessionReply, Told, WhenBusy};
@@ -13,7 +13,7 @@ pub struct AgentSession {
 
 /// The events of a session, in order. Ends after `sessionEnded`.
 ///
-/// Events wait here to be read; a program that stops reading stops the agent's output too, but prompts, answers and
+/// Events are queued here; a program that stops reading stops the agent's output too, but prompts, answers and
 /// `cancel` still go through.
 #[derive(Debug)]
 pub struct Events {
@@ -21,10 +21,10 @@ pub struct Events {
 }
 
 impl Events {
-    /// The next event; nothing once the session is over. Cancel safe.
+    /// The next event; `None` once the session is over. Cancel safe.
     pub async fn next(&mut self) -> Option<Event> {
         loop {
-            // Without a journal nothing is dropped before it was read, and all of it was made by this very version.
+            // Without a journal no event is dropped before it was read, and all were made by this version.
             if let Told::Event(entry) = self.feed.next().await?
                 && let Some(event) = entry.event()
             {
@@ -35,7 +35,7 @@ impl Events {
 }
 
 impl AgentSession {
-    /// A session of a hub, as one of its clients has it. Dropping it still ends the agent.
+    /// Wraps a session of a hub with one client's feed. Dropping it still ends the agent.
     pub fn new(session: Session, feed: Feed) -> Self {
         Self { session, me: feed.client().clone(), events: Events { feed } }
     }
@@ -45,13 +45,13 @@ impl AgentSession {
         self.session.id()
     }
 
-    /// The agent's own id of the conversation, once it told: what [`AgentClient::resume`](crate::AgentClient::resume)
-    /// wants.
+    /// The agent's own id of the conversation, once known: what [`AgentClient::resume`](crate::AgentClient::resume)
+    /// takes.
     pub fn native_id(&self) -> Option<String> {
         self.session.native_id()
     }
 
-    /// What happens, from the first event on.
+    /// The events, from the first one on.
     pub fn events(&mut self) -> &mut Events {
         &mut self.events
     }
@@ -121,18 +121,18 @@ impl AgentSession {
         self.session.finish().await
     }
 
-    /// Cancels the running turn, takes back the waiting prompts, and ends the session when the turn is over. Read the
+    /// Cancels the running turn, withdraws the queued prompts, and ends the session when the turn is over. Read the
     /// events to their end.
     pub async fn stop(&self) -> Result<(), Refusal> {
         self.session.stop().await
     }
 
-    /// Ends the session now; a running turn is cut off. Read the events to their end.
+    /// Ends the session now; a running turn is interrupted. Read the events to their end.
     pub fn end(&self) {
         self.session.end();
     }
 
-    /// Ends the session now, and comes back when nothing of the agent is left.
+    /// Ends the session now, and returns when nothing of the agent is left.
     pub async fn close(mut self) {
         self.end();
         while self.events.next().await.is_some() {}

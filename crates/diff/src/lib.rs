@@ -1,8 +1,9 @@
-//! Unified diffs of two texts, at a cost that is linear in their size whatever they hold.
+//! Unified diffs of two texts, at a cost that is linear in their size whatever they contain.
 //!
-//! [`unified`] compares texts; [`similarity`] compares two lines. `window` leaves out what both texts begin and end with; `lines` finds out which
-//! lines differ, within a budget of operations; beyond the budget the rest counts as replaced, which is a correct diff,
-//! only not the shortest. The budget counts operations and not time, so the same texts give the same diff on any machine.
+//! [`unified`] compares texts; [`similarity`] compares two lines. `window` skips the common beginning and end;
+//! `lines` finds the lines that differ, within a budget of operations; beyond the budget the rest counts as replaced,
+//! which is a correct diff, only not the shortest. The budget counts operations and not time, so the same texts give
+//! the same diff on any machine.
 
 mod lines;
 mod similarity;
@@ -22,18 +23,17 @@ const CONTEXT: usize = 3;
 /// Operations one diff may spend on finding the shortest form: a few hundredths of a second.
 const BUDGET: u64 = 5_000_000;
 
-/// The same for a byte of the text: a message with thousands of small changes has a budget in all that is linear in its
-/// size.
+/// Budget per byte: a message with thousands of small changes has a total budget that is linear in its size.
 const BUDGET_PER_BYTE: u64 = 4;
 
-/// What the smallest texts may spend.
+/// Budget of the smallest texts.
 const LEAST_BUDGET: u64 = 2_000;
 
-/// Lines of both sides together that are compared one by one; more count as replaced. A line costs far more than its
-/// bytes (it is hashed, and held in several tables), so short lines by the million would take seconds.
+/// Most lines of both sides together that are compared; more count as replaced. A line costs far more than its bytes
+/// (it is hashed, and stored in several tables), so short lines by the million would take seconds.
 const MOST_LINES: usize = 400_000;
 
-/// The unified diff from `before` to `after`, headed with the names of both sides; empty if the texts are the same.
+/// The unified diff from `before` to `after`, with both names in its header; empty if the texts are equal.
 #[must_use]
 pub fn unified(from: &str, before: &str, to: &str, after: &str) -> String {
     if before == after {
@@ -83,12 +83,12 @@ fn blocks(marks: &Marks) -> Vec<Block> {
     blocks
 }
 
-/// Where the marked lines that begin here end.
+/// End of the run of marked lines that begins here.
 fn run(marked: &[bool], from: usize) -> usize {
     marked.iter().skip(from).position(|marked| !marked).map_or(marked.len().max(from), |length| from + length)
 }
 
-/// Blocks that are shown together, because little stands between them.
+/// Blocks that are close enough to be shown together.
 struct Hunk<'a> {
     blocks: &'a [Block],
     old: Range<usize>,
@@ -108,7 +108,7 @@ fn hunks(blocks: &[Block], old_lines: usize) -> Vec<Hunk<'_>> {
 }
 
 impl Hunk<'_> {
-    /// `skipped` lines stand before those that are given.
+    /// `skipped` lines precede the given ones.
     fn write(&self, old: &[&str], new: &[&str], skipped: usize, diff: &mut String) {
         head(&self.old, &self.new, skipped, diff);
         let mut at = self.old.start;
@@ -137,7 +137,7 @@ fn lines_with(mark: char, lines: &[&str], diff: &mut String) {
     }
 }
 
-/// Lines as a hunk's head names them: counted from one, the line before where there are none.
+/// A range of lines as in a hunk header: counted from one; an empty range names the line before it.
 struct Place<'a>(&'a Range<usize>);
 
 impl fmt::Display for Place<'_> {

@@ -1,7 +1,7 @@
-//! Which lines differ: Myers' algorithm in linear space, on numbers that stand for lines, within a budget.
+//! Finds the lines that differ: Myers' algorithm in linear space, on numbered lines, within a budget.
 //!
-//! Lines that only one side has are left out before the search. A search that takes too many steps is cut where it came
-//! furthest, as git does it; once the whole budget is spent, what is left counts as replaced.
+//! Lines that only one side has are excluded before the search. A search that takes too many steps is cut where it
+//! came furthest, like Git's; once the whole budget is spent, the rest counts as replaced.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,12 +9,12 @@ use std::ops::Range;
 /// Differences one search may cross before it is cut.
 const DEEPEST: isize = 512;
 
-/// Which lines of the old text go, and which of the new one come. The unmarked lines of both are the same.
+/// Lines removed from the old text and added in the new one. The unmarked lines of both are equal.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Marks {
     pub(crate) removed: Vec<bool>,
     pub(crate) added: Vec<bool>,
-    /// Operations that were spent of the budget; only tests ask.
+    /// Operations that were spent; for tests.
     pub(crate) spent: u64,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Numbers<'a> {
     }
 }
 
-/// The places of lines that the other side has too; the rest is marked.
+/// Indexes of lines that the other side has too; the others are marked.
 fn shared(lines: &[u32], others: &[u32], marked: &mut [bool]) -> Vec<usize> {
     let most = lines.iter().chain(others).max().map_or(0, |most| *most as usize + 1);
     let mut theirs = vec![false; most];
@@ -77,7 +77,7 @@ fn shared(lines: &[u32], others: &[u32], marked: &mut [bool]) -> Vec<usize> {
     places
 }
 
-/// Takes `cost` from what is left, if there is as much.
+/// Takes `cost` from what is left, if it suffices.
 fn spend(left: &mut u64, cost: u64) -> bool {
     match left.checked_sub(cost) {
         Some(rest) => {
@@ -91,8 +91,8 @@ fn spend(left: &mut u64, cost: u64) -> bool {
     }
 }
 
-/// Moves each run of marked lines up as far as its text allows and then down, so that it joins its neighbours: the
-/// place a reader expects a change at. Correct wherever it stops.
+/// Moves each run of marked lines up as far as its text allows and then down, so that it joins its neighbours, where
+/// readers expect a change. Correct wherever it stops.
 fn settle(lines: &[u32], marked: &mut [bool], left: &mut u64) {
     let mut at = 0;
     while let Some(offset) = marked.get(at..).and_then(|rest| rest.iter().position(|marked| *marked)) {
@@ -121,7 +121,7 @@ struct Search<'a> {
     new: &'a [u32],
     removed: Vec<bool>,
     added: Vec<bool>,
-    /// Furthest place in `old` on each diagonal, from the start and from the end.
+    /// Furthest position in `old` on each diagonal, from the start and from the end.
     forward: Vec<usize>,
     backward: Vec<usize>,
     left: u64,
@@ -167,7 +167,7 @@ impl<'a> Search<'a> {
         self.added[new].fill(true);
     }
 
-    /// Without the lines that both sides begin and end with. Every line is trimmed once at most, so it costs nothing.
+    /// Skips the common beginning and end. Each line is skipped at most once, so this needs no budget.
     fn trimmed(&self, (mut old, mut new): Piece) -> Piece {
         while !old.is_empty() && !new.is_empty() && self.old[old.start] == self.new[new.start] {
             (old.start, new.start) = (old.start + 1, new.start + 1);
@@ -178,7 +178,7 @@ impl<'a> Search<'a> {
         (old, new)
     }
 
-    /// A point on a shortest path, or on a path that came far; none once the budget is spent.
+    /// A point on a shortest path, or on a path that came far; `None` once the budget is spent.
     fn middle(&mut self, old: &Range<usize>, new: &Range<usize>) -> Option<(usize, usize)> {
         let (n, m) = (old.len(), new.len());
         let delta = n.cast_signed() - m.cast_signed();

@@ -1,15 +1,15 @@
-//! The part of two texts that differs, found by their bytes: what both begin and end with is never split into lines.
+//! The differing part of two texts, found by bytes: their common beginning and end are never split into lines.
 
 use crate::{CONTEXT, head};
 
-/// The middle of both texts, with as many of the lines around it as a hunk shows.
+/// The differing part of both texts, with as many lines around it as a hunk shows.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Window<'a> {
     pub(crate) old: &'a str,
     pub(crate) new: &'a str,
     /// Lines before the window, the same on both sides.
     pub(crate) skipped: usize,
-    /// Bytes of the context at its start and its end.
+    /// Bytes of context at its start and its end.
     above: usize,
     below: usize,
 }
@@ -30,7 +30,7 @@ impl<'a> Window<'a> {
         count(self.old) + count(self.new)
     }
 
-    /// One hunk that replaces all of the middle, written without a table of lines.
+    /// One hunk that replaces the whole window, written without a table of lines.
     pub(crate) fn write_replaced(&self, diff: &mut String) {
         let middle = |text: &'a str| &text[self.above..text.len() - self.below];
         let (removed, added) = (middle(self.old), middle(self.new));
@@ -47,7 +47,7 @@ impl<'a> Window<'a> {
     }
 }
 
-/// Each line of a text with a mark before it. By characters and not by lines: where so many are replaced, they are
+/// Each line of a text with a mark before it. By characters rather than lines: where so many are replaced, they are
 /// short.
 fn write_marked(mark: char, text: &str, diff: &mut String) {
     let mut is_start = true;
@@ -71,9 +71,9 @@ fn count(text: &str) -> usize {
     line_ends(text) + usize::from(!text.is_empty() && !text.ends_with('\n'))
 }
 
-/// Bytes of the whole lines that both texts begin with.
+/// Bytes of the whole lines at the beginning that both texts share.
 fn common_start(old: &[u8], new: &[u8]) -> usize {
-    /// Compared at once, before single bytes.
+    /// Bytes compared at once, before single bytes.
     const BLOCK: usize = 256;
     let blocks = old.chunks_exact(BLOCK).zip(new.chunks_exact(BLOCK)).take_while(|(old, new)| old == new).count();
     let from = blocks * BLOCK;
@@ -84,7 +84,7 @@ fn common_start(old: &[u8], new: &[u8]) -> usize {
     old[..same].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1)
 }
 
-/// Bytes of the whole lines that both texts end with.
+/// Bytes of the whole lines at the end that both texts share.
 fn common_end(old: &[u8], new: &[u8]) -> usize {
     const BLOCK: usize = 256;
     let blocks = old.rchunks_exact(BLOCK).zip(new.rchunks_exact(BLOCK)).take_while(|(old, new)| old == new).count();

@@ -1,13 +1,20 @@
-//! An HTTP error in words.
+//! Errors in words: an error with its causes, and without the URLs in it.
 
 use std::error::Error;
 
 use crate::RefusedAddress;
 
-/// An error with its causes: the first one alone says only that something failed. It does not repeat the address,
-/// which may hold a secret. If an address was refused, that is all it says.
+/// How HTTP errors introduce a URL.
+const URL: &str = " for url (";
+
+/// An HTTP error with its causes. Its URL is left out: it may hold a secret.
 pub fn causes(error: reqwest::Error) -> String {
-    let error = error.without_url();
+    error_chain(&error.without_url())
+}
+
+/// An error with its causes, each once, and without URLs, which may hold a secret. If an address was refused, only that
+/// is said.
+pub fn error_chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(source) = next {
@@ -16,9 +23,47 @@ pub fn causes(error: reqwest::Error) -> String {
         }
         let words = source.to_string();
         if !text.contains(&words) {
-            text = format!("{text}: {words}");
+            text.push_str(": ");
+            text.push_str(&words);
         }
         next = source.source();
     }
-    text
+    without_urls(&text)
+}
+
+fn without_urls(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, url)) = rest.split_once(URL)
+        && let Some((_, after)) = url.split_once(')')
+    {
+        kept.push_str(before);
+        rest = after;
+    }
+    kept + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_left_out() {
+        for (text, expected) in [
+            ("error for url (http://a/?key=1): timed out", "error: timed out"),
+            (" for url (a) for url (b)", ""),
+            ("none for url (open", "none for url (open"),
+            ("plain", "plain"),
+        ] {
+            assert_eq!(without_urls(text), expected);
+        }
+    }
+
+    /// The message of a server's error was once searched and moved again for each URL in it.
+    #[test]
+    fn many_urls_are_left_out_in_linear_time() {
+        let text = without_urls(&format!("a{URL})").repeat(500_000));
+        assert_eq!(text.len(), 500_000);
+        assert_eq!(without_urls(&URL.repeat(500_000)).len(), URL.len() * 500_000);
+    }
 }

@@ -1,4 +1,4 @@
-//! What kind of connection an address needs, and the client that makes it.
+//! The kind of connection a URL needs, and the HTTP client for it.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -8,17 +8,17 @@ use reqwest::{ClientBuilder, Url};
 
 use crate::tls;
 
-/// How long it may take until a server accepts the connection.
+/// Time limit for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a connection needs. Addresses with the same endpoint can share a client.
+/// What a connection needs. URLs with the same endpoint can share a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Endpoint {
     is_secure: bool,
     is_loopback: bool,
 }
 
-/// No client can be built: the system's certificates are not usable.
+/// The system's certificates are not usable.
 #[derive(Debug, thiserror::Error)]
 #[error("the system's certificates cannot be used")]
 pub struct BuildError(#[from] rustls::Error);
@@ -28,9 +28,9 @@ impl Endpoint {
         Self { is_secure: url.scheme() == "https", is_loopback: is_loopback(url) }
     }
 
-    /// A client that follows no redirects, sends no referrer, and goes past proxies to this machine.
+    /// A client without redirects and referrer, and without a proxy for this machine.
     pub fn client(self) -> Result<ClientBuilder, BuildError> {
-        let tls = if self.is_secure { tls::config() } else { tls::trusts_nobody() };
+        let tls = if self.is_secure { tls::tls_config() } else { tls::trust_nobody() };
         let builder = reqwest::Client::builder()
             .tls_backend_preconfigured(tls?)
             .user_agent(concat!("multitap/", env!("CARGO_PKG_VERSION")))

@@ -1,4 +1,4 @@
-//! Which addresses may be reached: not this machine, the network around it or a cloud's metadata, unless a person
+//! Which addresses may be reached: not this machine, its network or a cloud's metadata service, unless a person
 //! allowed it.
 
 use std::io;
@@ -12,8 +12,8 @@ use crate::is_loopback;
 
 /// Which addresses may be reached. Public ones always; others as far as a person allowed it.
 ///
-/// [`Screen::check`] judges an address as it is written. A client to which the screen was [applied](Screen::apply)
-/// judges where a name leads, at the moment it connects there. Both are needed: a client resolves no literal address.
+/// [`Screen::check`] judges a URL as written. A client to which the screen was [applied](Screen::apply) judges
+/// resolved names when it connects. Both are needed: a client does not resolve literal addresses.
 #[derive(Debug, Clone, Default)]
 pub struct Screen {
     allow_private: bool,
@@ -42,19 +42,19 @@ impl Screen {
         Self::default()
     }
 
-    /// Public addresses, and those of this machine and the network around it if `is_allowed`.
+    /// Public addresses, and those of this machine and its network if `is_allowed`.
     pub fn allowing_private(is_allowed: bool) -> Self {
         Self { allow_private: is_allowed, hosts: Vec::new() }
     }
 
-    /// Allows a host wherever it is, on any port: a person named it.
+    /// Allows a host at any address and port: a person named it.
     #[must_use]
     pub fn allowing(mut self, host: impl Into<String>) -> Self {
         self.hosts.push(host.into());
         self
     }
 
-    /// Judges an address as it is written.
+    /// Judges a URL as written.
     pub fn check(&self, url: &Url) -> Result<(), RefusedAddress> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(RefusedAddress::Scheme(url.scheme().to_owned()));
@@ -84,7 +84,7 @@ impl Screen {
         client.dns_resolver(Arc::new(ScreenedResolver(screen)))
     }
 
-    /// The same for a client that goes past any proxy, so that every name is judged.
+    /// The same without any proxy, so that every name is judged.
     pub fn apply_without_proxy(&self, client: ClientBuilder) -> ClientBuilder {
         client.no_proxy().dns_resolver(Arc::new(ScreenedResolver(self.clone())))
     }
@@ -130,7 +130,7 @@ impl Resolve for ScreenedResolver {
     }
 }
 
-/// What kind of address it is, if it is not one of the open internet.
+/// The kind of an address that is not public.
 fn private(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => private_v4(address),
@@ -147,9 +147,9 @@ fn private_v4(address: Ipv4Addr) -> Option<&'static str> {
         (10, ..) | (192, 168, _) => "a private address",
         (172, 16..=31, _) => "a private address",
         (100, 64..=127, _) => "an address of the provider's own network",
-        (192, 0, 0) => "an address kept for protocols",
-        (192, 0, 2) | (198, 51, 100) | (203, 0, 113) => "an address kept for documentation",
-        (198, 18..=19, _) => "an address kept for measurements",
+        (192, 0, 0) => "an address reserved for protocols",
+        (192, 0, 2) | (198, 51, 100) | (203, 0, 113) => "an address reserved for documentation",
+        (198, 18..=19, _) => "an address reserved for benchmarks",
         (224..=239, ..) => "a multicast address",
         (240..=255, ..) => "a reserved address",
         _ => return None,
@@ -167,13 +167,13 @@ fn private_v6(address: Ipv6Addr) -> Option<&'static str> {
         0xfe80..=0xfebf => "a link-local address",
         0xfec0..=0xfeff => "a private address",
         0xff00..=0xffff => "a multicast address",
-        0x2001 if segments[1] == 0x0db8 => "an address kept for documentation",
+        0x2001 if segments[1] == 0x0db8 => "an address reserved for documentation",
         0x2000..=0x3fff => return None,
         _ => "a reserved address",
     })
 }
 
-/// The IPv4 address that an IPv6 address stands for: mapped, compatible, translated (NAT64), 6to4.
+/// The IPv4 address embedded in an IPv6 address: mapped, compatible, translated (NAT64), 6to4.
 fn carried_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let segments = address.segments();
     let from = |high: u16, low: u16| {

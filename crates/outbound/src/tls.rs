@@ -5,13 +5,15 @@ use std::sync::Arc;
 use rustls::ClientConfig;
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
-/// For HTTPS.
-pub(crate) fn config() -> Result<ClientConfig, rustls::Error> {
+use crate::BuildError;
+
+/// TLS that trusts the certificates the system trusts.
+pub fn tls_config() -> Result<ClientConfig, BuildError> {
     Ok(builder()?.with_platform_verifier()?.with_no_client_auth())
 }
 
 /// For plain HTTP: reads no certificates, which takes time, and trusts none.
-pub(crate) fn trusts_nobody() -> Result<ClientConfig, rustls::Error> {
+pub(crate) fn trust_nobody() -> Result<ClientConfig, BuildError> {
     Ok(builder()?.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
 }
 

@@ -1,25 +1,25 @@
-//! Gives the programs we start the signals' default actions, whatever our own parent made us ignore or block.
+//! Resets signals to their default actions for the programs we start, whatever our parent made us ignore or block.
 //!
 //! A shell starts background jobs with SIGINT and SIGQUIT ignored, `nohup` with SIGHUP. Ignored signals stay ignored
-//! over `exec`, and a child that inherits them cannot be interrupted. A signal that has a *handler* gets its default
-//! action back at `exec`. So each ignored signal gets a handler here that does nothing.
+//! over `exec`, and a child that inherits them cannot be interrupted. A signal with a *handler* gets its default
+//! action back at `exec`. So each ignored signal gets an empty handler here.
 
 use std::io;
 
 use nix::sys::signal::SigSet;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Makes programs that this process starts from now on begin with default actions. Must run inside a runtime.
+/// Programs that this process starts from now on begin with default actions. Must run inside a runtime.
 ///
-/// For this process nothing changes: what it ignored does nothing now. It keeps the default actions that it has.
+/// Nothing changes for this process: ignored signals still do nothing, others keep their default action.
 pub(crate) fn for_children() {
     for number in ignored() {
-        // Fails for numbers that the C library has for itself; those are no program's business.
+        // Fails for signals that the C library reserves, which programs do not use.
         signal(SignalKind::from_raw(number)).ok();
     }
 }
 
-/// Lets this thread get every signal, and with it the programs that it starts.
+/// Unblocks every signal in this thread, and so in the programs it starts.
 pub fn unblock_signals() -> io::Result<()> {
     Ok(SigSet::empty().thread_set_mask()?)
 }
@@ -27,7 +27,7 @@ pub fn unblock_signals() -> io::Result<()> {
 /// The signals that this process ignores and that can have a handler.
 #[cfg(target_os = "linux")]
 fn ignored() -> Vec<i32> {
-    /// `std` gives programs it starts the default action of this one itself; ours must stay ignored.
+    /// `std` resets this one in children itself; here it must stay ignored.
     const PIPE: i32 = 13;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());

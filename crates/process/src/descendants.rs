@@ -1,14 +1,14 @@
-//! Who descends from a process, also in sessions and groups of their own.
+//! Finds the descendants of a process, also in sessions and groups of their own.
 
 use std::collections::HashMap;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// A process that is not confused with a later one that has the same process id.
+/// A process, identified so that a later one with the same process id is not confused with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Process {
     pub(crate) pid: Pid,
-    /// When it started, in clock ticks since boot. Zero where the system does not say.
+    /// Start time in clock ticks since boot. Zero where the system does not say.
     pub(crate) started: u64,
 }
 
@@ -24,11 +24,11 @@ impl Process {
         rustix::process::test_kill_process(pid).ok().map(|()| Self { pid, started: 0 })
     }
 
-    /// Sends a signal, unless the process is gone: another that has its id by now gets none.
+    /// Sends a signal, unless the process is gone: a later one with its id gets none.
     pub(crate) fn signal(self, signal: Signal) {
         #[cfg(target_os = "linux")]
         if let Ok(held) = rustix::process::pidfd_open(self.pid, rustix::process::PidfdFlags::empty()) {
-            // The descriptor holds one process; if that is still ours, it stays ours until the signal is sent.
+            // The pidfd pins one process; if that is still ours, it stays ours until the signal is sent.
             if Self::find(self.pid) == Some(self) {
                 rustix::process::pidfd_send_signal(held, signal).ok();
             }
@@ -40,7 +40,7 @@ impl Process {
         }
     }
 
-    /// Its parent, while it has one here.
+    /// Its parent, if it is visible here.
     #[cfg(target_os = "linux")]
     pub(crate) fn parent(self) -> Option<Self> {
         stat(self.pid).filter(|kin| kin.process == self).and_then(|kin| Self::find(kin.parent))
@@ -51,7 +51,7 @@ impl Process {
         None
     }
 
-    /// Whether it runs. One that is dead and not yet buried does not.
+    /// Whether it runs. A zombie does not.
     pub(crate) fn is_alive(self) -> bool {
         #[cfg(target_os = "linux")]
         return stat(self.pid).is_some_and(|kin| kin.process == self && !kin.is_dead);
@@ -59,7 +59,7 @@ impl Process {
         return Self::find(self.pid) == Some(self);
     }
 
-    /// Whether it runs, or the system does not let us see whether it does.
+    /// Whether it runs, or the system does not let us see it.
     #[cfg(target_os = "linux")]
     pub(crate) fn may_be_alive(self) -> bool {
         match stat(self.pid) {
@@ -68,7 +68,7 @@ impl Process {
         }
     }
 
-    /// The environment it was started with; empty if it is gone or not ours to look at.
+    /// The environment it was started with; empty if it is gone or not readable.
     #[cfg(target_os = "linux")]
     pub(crate) fn environment(self) -> Vec<u8> {
         std::fs::read(format!("/proc/{}/environ", self.pid.as_raw_nonzero())).unwrap_or_default()
@@ -77,46 +77,49 @@ impl Process {
 
 /// A process and its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Kin {
+pub(crate) struct ProcessEntry {
     pub(crate) process: Process,
     pub(crate) parent: Pid,
-    /// Ended, and not yet buried.
+    /// A zombie.
     pub(crate) is_dead: bool,
 }
 
-/// Every process that descends from `root` right now, parents before their children.
+/// Every descendant of `root` right now, parents before their children.
 pub(crate) fn descendants(root: Pid) -> Vec<Process> {
-    tree(root, everyone()).into_iter().map(|kin| kin.process).collect()
+    tree(root, all_processes()).into_iter().map(|kin| kin.process).collect()
 }
 
-/// The same, of a table that was read before, with the parents.
-pub(crate) fn tree(root: Pid, everyone: Vec<Kin>) -> Vec<Kin> {
-    let mut children = by_parent(everyone.into_iter().filter(|kin| kin.process.pid != root));
+/// The same for a process table that was already read, with the parents.
+pub(crate) fn tree(root: Pid, all_processes: Vec<ProcessEntry>) -> Vec<ProcessEntry> {
+    let mut children = by_parent(all_processes.into_iter().filter(|kin| kin.process.pid != root));
     let mut found = children.remove(&root).unwrap_or_default();
     extend_with_children(&mut found, &mut children);
     found
 }
 
-/// The processes that are marked and all that descend from them, each once. Every process is looked at once, however
-/// many are marked.
+/// The marked processes and all their descendants, each once. Every process is checked once, however many are marked.
 #[cfg(target_os = "linux")]
-pub(crate) fn with_all_below(everyone: Vec<Kin>, mut is_marked: impl FnMut(Process) -> bool) -> Vec<Process> {
-    let (mut found, others): (Vec<Kin>, Vec<Kin>) = everyone.into_iter().partition(|kin| is_marked(kin.process));
+pub(crate) fn with_all_below(
+    all_processes: Vec<ProcessEntry>,
+    mut is_marked: impl FnMut(Process) -> bool,
+) -> Vec<Process> {
+    let (mut found, others): (Vec<ProcessEntry>, Vec<ProcessEntry>) =
+        all_processes.into_iter().partition(|kin| is_marked(kin.process));
     let mut children = by_parent(others);
     extend_with_children(&mut found, &mut children);
     found.into_iter().map(|kin| kin.process).collect()
 }
 
-fn by_parent(kin: impl IntoIterator<Item = Kin>) -> HashMap<Pid, Vec<Kin>> {
-    let mut children: HashMap<Pid, Vec<Kin>> = HashMap::new();
+fn by_parent(kin: impl IntoIterator<Item = ProcessEntry>) -> HashMap<Pid, Vec<ProcessEntry>> {
+    let mut children: HashMap<Pid, Vec<ProcessEntry>> = HashMap::new();
     for kin in kin {
         children.entry(kin.parent).or_default().push(kin);
     }
     children
 }
 
-/// Children are taken out, so that even a table that was read in mid-change has no circles.
-fn extend_with_children(found: &mut Vec<Kin>, children: &mut HashMap<Pid, Vec<Kin>>) {
+/// Children are removed from the map, so that even an inconsistent table causes no endless loop.
+fn extend_with_children(found: &mut Vec<ProcessEntry>, children: &mut HashMap<Pid, Vec<ProcessEntry>>) {
     let mut next = 0;
     while let Some(kin) = found.get(next) {
         found.extend(children.remove(&kin.process.pid).unwrap_or_default());
@@ -125,32 +128,32 @@ fn extend_with_children(found: &mut Vec<Kin>, children: &mut HashMap<Pid, Vec<Ki
 }
 
 #[cfg(target_os = "linux")]
-pub(crate) fn everyone() -> Vec<Kin> {
+pub(crate) fn all_processes() -> Vec<ProcessEntry> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok().and_then(Pid::from_raw));
     pids.filter_map(stat).collect()
 }
 
 #[cfg(target_os = "linux")]
-pub(crate) fn stat(pid: Pid) -> Option<Kin> {
+pub(crate) fn stat(pid: Pid) -> Option<ProcessEntry> {
     read_stat(pid, &std::fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?)
 }
 
-/// Reads a line `PID (NAME) STATE PARENT …`; the name may hold anything, also spaces and brackets.
+/// Parses `PID (NAME) STATE PARENT …`; the name may contain anything, also spaces and brackets.
 #[cfg(target_os = "linux")]
-fn read_stat(pid: Pid, stat: &[u8]) -> Option<Kin> {
-    /// Where the start time stands, counted from the field after the name.
+fn read_stat(pid: Pid, stat: &[u8]) -> Option<ProcessEntry> {
+    /// Index of the start time, counted from the field after the name.
     const STARTED: usize = 19;
     let name_end = memchr::memrchr(b')', stat)?;
     let fields = std::str::from_utf8(&stat[name_end + 1..]).ok()?;
     let fields: Vec<&str> = fields.split_ascii_whitespace().take(STARTED + 1).collect();
     let parent = Pid::from_raw(fields.get(1)?.parse().ok()?)?;
     let is_dead = matches!(*fields.first()?, "Z" | "X");
-    Some(Kin { process: Process { pid, started: fields.get(STARTED)?.parse().ok()? }, parent, is_dead })
+    Some(ProcessEntry { process: Process { pid, started: fields.get(STARTED)?.parse().ok()? }, parent, is_dead })
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn everyone() -> Vec<Kin> {
+pub(crate) fn all_processes() -> Vec<ProcessEntry> {
     #[expect(clippy::disallowed_methods, reason = "it lists processes and ends at once")]
     let mut ps = std::process::Command::new("/bin/ps");
     let Ok(output) = ps.args(["-axo", "pid=,ppid="]).output() else { return Vec::new() };
@@ -158,8 +161,8 @@ pub(crate) fn everyone() -> Vec<Kin> {
     let kin = text.lines().filter_map(|line| {
         let mut fields = line.split_whitespace().map(|field| field.parse().ok().and_then(Pid::from_raw));
         let (pid, parent) = (fields.next()??, fields.next()??);
-        // A process that is gone again, such as `ps` itself, is not worth a signal to its number.
-        Some(Kin { process: Process::find(pid)?, parent, is_dead: false })
+        // A process that is already gone, such as `ps` itself, is skipped.
+        Some(ProcessEntry { process: Process::find(pid)?, parent, is_dead: false })
     });
     kin.collect()
 }
@@ -175,7 +178,7 @@ mod tests {
     fn check(root: i32, kin: &[(i32, i32)], expected: &[i32]) {
         let kin = kin.iter().map(|(child, parent)| {
             let process = Process { pid: pid(*child), started: 0 };
-            Kin { process, parent: pid(*parent), is_dead: false }
+            ProcessEntry { process, parent: pid(*parent), is_dead: false }
         });
         let found: Vec<Pid> = tree(pid(root), kin.collect()).iter().map(|kin| kin.process.pid).collect();
         let expected: Vec<Pid> = expected.iter().map(|raw| pid(*raw)).collect();
@@ -196,7 +199,7 @@ mod tests {
     fn every_process_is_looked_at_once_however_many_are_marked() {
         let kin = |(child, parent): (i32, i32)| {
             let process = Process { pid: pid(child), started: 0 };
-            Kin { process, parent: pid(parent), is_dead: false }
+            ProcessEntry { process, parent: pid(parent), is_dead: false }
         };
         for count in [2000, 8000] {
             let chain = (2..=count).map(|child| kin((child, child - 1))).chain([kin((count + 1, 1_000_000))]);
@@ -216,8 +219,11 @@ mod tests {
     #[test]
     fn a_name_cannot_disguise_the_parent() {
         let rest = " 42 42 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 7777 1 1";
-        let kin =
-            |parent| Kin { process: Process { pid: pid(42), started: 7777 }, parent: pid(parent), is_dead: false };
+        let kin = |parent| ProcessEntry {
+            process: Process { pid: pid(42), started: 7777 },
+            parent: pid(parent),
+            is_dead: false,
+        };
         let read = |start: &str| read_stat(pid(42), format!("{start}{rest}").as_bytes());
         assert_eq!(read("42 (sh) S 7"), Some(kin(7)));
         assert_eq!(read("42 (a) S 1 (b) R 7"), Some(kin(7)));

@@ -1,14 +1,14 @@
-//! Ends what killed hosts left behind. When a host and both supervisors are killed at once, nobody is left to end what
+//! Ends what killed hosts left behind. If a host and both supervisors are killed at once, nobody is left to end what
 //! they started; the next host does it.
 //!
-//! A process is left over if one of its marks names a host that is dead, and the process can only have the mark from that
-//! host (`is_left`). Where a supervisor outlived its host, that supervisor ends its own processes; somebody may have
-//! stopped it, so it is continued. Linux only: other systems do not show marks.
+//! A process is a leftover if one of its marks names a dead host, and it can only have got the mark from that host
+//! (`is_left`). A supervisor that outlived its host ends its processes itself; it is continued in case somebody
+//! stopped it. Linux only: other systems do not show marks.
 
 #[cfg(target_os = "linux")]
 pub use self::linux::end_leftovers;
 
-/// Other systems do not show the environment of a process in a form that can be trusted.
+/// Other systems do not reliably show the environment of a process.
 #[cfg(not(target_os = "linux"))]
 pub async fn end_leftovers() -> usize {
     std::future::ready(0).await
@@ -23,7 +23,7 @@ mod linux {
     use rustix::process::{Pid, Signal, getpid};
     use tokio::time::{Instant, sleep};
 
-    use crate::descendants::{Kin, Process, everyone, with_all_below};
+    use crate::descendants::{Process, ProcessEntry, all_processes, with_all_below};
     use crate::mark::{Mark, Origin, control_group, marks, namespaces, our_marks};
     use crate::supervisor::is_supervisor;
 
@@ -31,8 +31,8 @@ mod linux {
     const GIVE_UP: Duration = Duration::from_secs(10);
     const POLL: Duration = Duration::from_millis(20);
 
-    /// Ends the processes that killed hosts of this user left behind, and waits until they are gone, or cannot be ended.
-    /// Returns how many were ended. Cancel safe.
+    /// Ends the leftovers of this user's killed hosts, and waits until they are gone, or cannot be ended. Returns how
+    /// many were ended. Cancel safe.
     pub async fn end_leftovers() -> usize {
         let begun = Instant::now();
         let mut ended = HashSet::new();
@@ -63,20 +63,20 @@ mod linux {
         }
 
         fn find() -> Self {
-            // Without them the process ids of marks cannot be compared with ours.
+            // Without them the process ids in marks cannot be compared with ours.
             let Some(here) = namespaces() else { return Self::default() };
-            let everyone = everyone();
-            let marked: Vec<Marked> = everyone.iter().filter_map(Marked::read).collect();
+            let all_processes = all_processes();
+            let marked: Vec<Marked> = all_processes.iter().filter_map(Marked::read).collect();
             let ours: HashSet<Mark> = our_marks().into_iter().collect();
             let mut living = HashMap::new();
             let Self { supervisors, processes } = judge(&marked, |mark| {
-                // Whoever started us, alive or not, is not ours to clear away.
+                // Our own ancestors, alive or not, are not ours to end.
                 let origin = mark.origin().filter(|origin| origin.namespaces == here && !ours.contains(mark));
                 origin.is_some_and(|origin| !*living.entry(origin.host).or_insert_with(|| origin.host.may_be_alive()))
             });
-            let above_us = with_ancestors(getpid(), &everyone);
+            let above_us = with_ancestors(getpid(), &all_processes);
             let is_ours = |process: &Process| !above_us.contains(&process.pid) && is_of_same_user(process.pid);
-            let processes = with_all_below(everyone, |process| processes.contains(&process));
+            let processes = with_all_below(all_processes, |process| processes.contains(&process));
             Self {
                 supervisors,
                 processes: processes.into_iter().filter(|found| found.is_alive() && is_ours(found)).collect(),
@@ -88,7 +88,7 @@ mod linux {
     #[derive(Debug)]
     struct Marked {
         process: Process,
-        /// The outermost first: the last is its own supervisor's.
+        /// Outermost first: the last is its own supervisor's.
         marks: Vec<Mark>,
         is_supervisor: bool,
         /// Its control group, as in marks.
@@ -96,7 +96,7 @@ mod linux {
     }
 
     impl Marked {
-        fn read(kin: &Kin) -> Option<Self> {
+        fn read(kin: &ProcessEntry) -> Option<Self> {
             let process = kin.process;
             let marks = marks(&process.environment());
             (!kin.is_dead && !marks.is_empty()).then(|| Self {
@@ -125,25 +125,25 @@ mod linux {
             processes: others.into_iter().filter(|marked| is_left(marked)).map(|marked| marked.process).collect(),
         }
     }
-    /// Whether a process can only have the mark of that dead host because the host started it. An environment also
+    /// Whether a process can only have got the mark of that dead host by being started by it. An environment also
     /// spreads in other ways: `at` stores it, a service manager imports it. But those run in a control group of their
     /// own, and a process is never older than its host.
     fn is_left(marked: &Marked, origin: &Origin) -> bool {
         marked.group == origin.group && origin.host.started <= marked.process.started
     }
 
-    fn with_ancestors(pid: Pid, everyone: &[Kin]) -> HashSet<Pid> {
-        let parents: HashMap<Pid, Pid> = everyone.iter().map(|kin| (kin.process.pid, kin.parent)).collect();
+    fn with_ancestors(pid: Pid, all_processes: &[ProcessEntry]) -> HashSet<Pid> {
+        let parents: HashMap<Pid, Pid> = all_processes.iter().map(|kin| (kin.process.pid, kin.parent)).collect();
         let mut found = HashSet::new();
         let mut next = Some(pid);
-        // A list that was read in mid-change may have circles.
+        // An inconsistent process list may contain loops.
         while let Some(pid) = next.filter(|pid| found.insert(*pid)) {
             next = parents.get(&pid).copied();
         }
         found
     }
 
-    /// Whether a process has our user in every respect.
+    /// Whether all user ids of a process are ours.
     fn is_of_same_user(pid: Pid) -> bool {
         let us = rustix::process::geteuid().as_raw();
         let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap_or_default();
@@ -204,7 +204,7 @@ mod linux {
 
         #[test]
         fn we_and_those_above_us_are_spared() {
-            let above = with_ancestors(getpid(), &everyone());
+            let above = with_ancestors(getpid(), &all_processes());
             assert!(above.contains(&getpid()) && above.contains(&rustix::process::getppid().unwrap()));
             assert!(is_of_same_user(getpid()));
         }

@@ -26,7 +26,7 @@ mod default_signals;
 #[cfg(unix)]
 mod descendants;
 mod foreground;
-mod kept;
+mod handle;
 mod leftover;
 #[cfg(unix)]
 mod life_line;

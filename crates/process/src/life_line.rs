@@ -1,8 +1,8 @@
-//! What a supervisor and the process it works for say to each other.
+//! The protocol between a supervisor and the process that started it.
 //!
-//! The life line is a pair of Unix sockets; the supervisor has its end as stdin. First the ends of the program's own
-//! stdio go down on it. Then reports come up and orders go down, a line each. That it closes means that
-//! the other side is gone.
+//! The life line is a pair of Unix sockets; the supervisor has its end as stdin. First the program's stdio
+//! descriptors are sent down. Then reports come up and orders go down, one per line. A closed line means that the
+//! other side is gone.
 //!
 //! Must not come in: what either side does about it.
 
@@ -17,19 +17,19 @@ use rustix::net::{
     recvmsg, sendmsg,
 };
 
-use crate::kept::{Commands, Ending, Order};
+use crate::handle::{CommandScope, Ending, Order};
 
-/// What the supervisor tells.
+/// A report of the supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Report {
-    /// The program runs, under that process id.
+    /// The program runs, with that process id.
     Started(i32),
-    /// The program could not be started; that is the system's error number.
+    /// The program could not be started; that is the errno.
     Failed(i32),
     Ended(Ending),
     /// That many processes could not be ended.
     Left(i32),
-    /// The processes of commands are gone, but for so many.
+    /// The processes of commands are gone, except for that many.
     CommandsEnded(i32),
 }
 
@@ -70,7 +70,7 @@ impl fmt::Display for Order {
             Self::Interrupt => f.write_str("interrupt"),
             Self::Terminate => f.write_str("terminate"),
             Self::Kill => f.write_str("kill"),
-            Self::EndCommands(Commands { since, variable }) => write!(f, "end-commands {since} {variable}"),
+            Self::EndCommands(CommandScope { since, variable }) => write!(f, "end-commands {since} {variable}"),
         }
     }
 }
@@ -83,7 +83,7 @@ impl Order {
             "kill" => Some(Self::Kill),
             other => {
                 let (since, variable) = other.strip_prefix("end-commands ")?.split_once(' ')?;
-                Some(Self::EndCommands(Commands { since: since.parse().ok()?, variable: variable.to_owned() }))
+                Some(Self::EndCommands(CommandScope { since: since.parse().ok()?, variable: variable.to_owned() }))
             }
         }
     }
@@ -92,7 +92,7 @@ impl Order {
 /// The program's ends of its stdin, stdout and stderr.
 pub(crate) type Stdio = [OwnedFd; 3];
 
-/// Sends a program's stdio down the line. Ours may be closed afterwards: the line holds its own.
+/// Sends a program's stdio down the line. Ours may be closed afterwards: the line holds duplicates.
 pub(crate) fn hand_over(line: impl AsFd, stdio: &Stdio) -> io::Result<()> {
     let stdio = stdio.each_ref().map(AsFd::as_fd);
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
@@ -102,7 +102,7 @@ pub(crate) fn hand_over(line: impl AsFd, stdio: &Stdio) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes a program's stdio from the line. It is not inherited by programs we start, but for the one it is given to.
+/// Receives a program's stdio from the line. No other program inherits it.
 pub(crate) fn take_over(line: impl AsFd) -> io::Result<Stdio> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -125,7 +125,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     use super::{Report, hand_over, take_over};
-    use crate::kept::{Commands, Ending, Order};
+    use crate::handle::{CommandScope, Ending, Order};
 
     #[test]
     fn reports_and_orders_arrive_as_they_were_sent() {
@@ -134,7 +134,7 @@ mod tests {
         for report in endings.map(Report::Ended).into_iter().chain(reports) {
             assert_eq!(Report::parse(&report.to_string()), Some(report));
         }
-        let commands = Order::EndCommands(Commands { since: 4711, variable: "A_COMMAND".into() });
+        let commands = Order::EndCommands(CommandScope { since: 4711, variable: "A_COMMAND".into() });
         for order in [Order::Interrupt, Order::Terminate, Order::Kill, commands] {
             assert_eq!(Order::parse(&order.to_string()), Some(order));
         }

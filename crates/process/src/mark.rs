@@ -1,8 +1,9 @@
-//! How a supervised process is recognised, wherever it went: by what stands above it, and by its environment.
+//! Marks supervised processes, so that they are recognised wherever they went: by their ancestors, and by their
+//! environment.
 //!
-//! Every supervisor gets a mark of its own in [`MARK`], which all it starts inherit. The supervisors themselves do
-//! not need it. It serves the process that started them, when somebody killed all of them at once, and the next host,
-//! when somebody killed that process as well.
+//! Every supervisor gets a mark of its own in [`MARK`], which all its descendants inherit. Supervisors themselves do
+//! not need it. It serves the process that started them, if all of them were killed at once, and the next host, if
+//! that process was killed as well.
 
 use std::ffi::OsString;
 use std::hash::{BuildHasher as _, RandomState};
@@ -10,15 +11,16 @@ use std::hash::{BuildHasher as _, RandomState};
 /// The variable with the marks of all supervisors above a process, separated by colons, the outermost first.
 pub(crate) const MARK: &str = "MULTITAP_SUPERVISED";
 
-/// Names one supervisor. Never used twice.
+/// Identifies one supervisor. Never reused.
 ///
-/// On Linux it also names the process that started the supervisor, its host: `PID-STARTED-NAMESPACES-GROUP-RANDOM`.
+/// On Linux it also identifies the process that started the supervisor, its host:
+/// `PID-STARTED-NAMESPACES-GROUP-RANDOM`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Mark(String);
 
 impl Mark {
     pub(crate) fn new() -> Self {
-        // Each state has keys of its own from the system's random numbers.
+        // Each state is seeded from the system's random numbers.
         let random = format!("{:016x}{:016x}", RandomState::new().hash_one(0), RandomState::new().hash_one(1));
         #[cfg(target_os = "linux")]
         if let Some(Origin { host, namespaces, group }) = Origin::ours() {
@@ -28,7 +30,7 @@ impl Mark {
         Self(random)
     }
 
-    /// What [`MARK`] is for the processes of this supervisor: we may be supervised as well.
+    /// The value of [`MARK`] for the processes of this supervisor: we may be supervised as well.
     pub(crate) fn value(&self) -> OsString {
         match std::env::var_os(MARK).filter(|outer| !outer.is_empty()) {
             Some(mut outer) => {
@@ -40,13 +42,13 @@ impl Mark {
         }
     }
 
-    /// The processes that have this mark, and all that descend from them.
+    /// The processes with this mark, and all their descendants.
     #[cfg(target_os = "linux")]
     pub(crate) fn processes(&self) -> Vec<Process> {
-        with_all_below(everyone(), |process| marks(&process.environment()).contains(self))
+        with_all_below(all_processes(), |process| marks(&process.environment()).contains(self))
     }
 
-    /// Other systems do not show the environment of a process in a form that can be trusted.
+    /// Other systems do not reliably show the environment of a process.
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn processes(&self) -> Vec<crate::descendants::Process> {
         Vec::new()
@@ -56,7 +58,7 @@ impl Mark {
 #[cfg(target_os = "linux")]
 pub(crate) use self::linux::{Origin, control_group, marks, namespaces, our_marks};
 #[cfg(target_os = "linux")]
-use crate::descendants::{Process, everyone, with_all_below};
+use crate::descendants::{Process, all_processes, with_all_below};
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -73,7 +75,7 @@ mod linux {
     pub(crate) struct Origin {
         /// The process that started the supervisor.
         pub(crate) host: Process,
-        /// In which the host's id and start time have a meaning.
+        /// The namespaces in which the host's id and start time are valid.
         pub(crate) namespaces: String,
         /// The host's control group when it started the supervisor.
         pub(crate) group: u64,
@@ -87,7 +89,7 @@ mod linux {
     }
 
     impl Mark {
-        /// None in a mark of somebody else, or of a system that does not tell.
+        /// `None` for a foreign mark, or on a system without this information.
         pub(crate) fn origin(&self) -> Option<Origin> {
             let mut parts = self.0.split('-');
             let (pid, started, namespaces) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?, parts.next()?);
@@ -103,7 +105,7 @@ mod linux {
         }
     }
 
-    /// The marks in an environment, the outermost first.
+    /// The marks in an environment, outermost first.
     pub(crate) fn marks(environment: &[u8]) -> Vec<Mark> {
         let variables = environment.split(|byte| *byte == 0);
         let values = variables.filter_map(|variable| variable.strip_prefix(MARK.as_bytes())?.strip_prefix(b"="));
@@ -117,19 +119,19 @@ mod linux {
         ours.split(':').filter(|mark| !mark.is_empty()).map(|mark| Mark(mark.to_owned())).collect()
     }
 
-    /// Our namespaces of process ids and of time. None if `/proc` is not of ours: then it shows other ids.
+    /// Our PID and time namespaces. `None` if `/proc` belongs to others: then it shows other ids.
     pub(crate) fn namespaces() -> Option<String> {
         let ours = fs::read_link("/proc/self").ok()?;
         let is_ours = ours.to_str() == Some(&getpid().as_raw_nonzero().to_string());
         let number = |name: &str| {
-            // `pid:[4026531836]`. Systems that are older than namespaces of time have no such link.
+            // `pid:[4026531836]`. Older kernels have no time namespaces, and no such link.
             let link = fs::read_link(format!("/proc/self/ns/{name}")).unwrap_or_default();
             link.to_string_lossy().chars().filter(char::is_ascii_digit).collect::<String>()
         };
         is_ours.then(|| format!("{}.{}", number("pid"), number("time")))
     }
 
-    /// A number for the control group of that process.
+    /// A number that identifies the control group of that process.
     pub(crate) fn control_group(pid: &str) -> u64 {
         let mut hasher = DefaultHasher::new();
         fs::read(format!("/proc/{pid}/cgroup")).unwrap_or_default().hash(&mut hasher);

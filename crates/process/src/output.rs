@@ -1,4 +1,4 @@
-//! What a program writes, as it comes: for output that people look at, which has no lines to wait for.
+//! Raw output of a program, for live output that is not split into lines.
 
 use std::io;
 use std::time::Duration;
@@ -7,20 +7,20 @@ use tokio::time::timeout;
 
 use crate::Child;
 
-/// How long the last bytes of a dead child may take. Longer only if something that outlived it holds the pipe.
+/// How long the last bytes of a dead child may take. Longer only if a descendant holds the pipe.
 const LAST_BYTES: Duration = Duration::from_millis(500);
 
 impl Child {
-    /// More of its stdout; 0 when all was read, or when the program has ended and nothing more comes. Cancel safe.
+    /// Reads more of its stdout; 0 at its end, or when the program has ended and nothing more comes. Cancel safe.
     ///
-    /// For whoever takes all of it this way: bytes that [`Lines`](crate::Lines) has read are not given again.
+    /// Do not mix with [`Lines`](crate::Lines): bytes it has read are not returned again.
     pub async fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let Self { stdout, kept, .. } = self;
+        let Self { stdout, handle, .. } = self;
         tokio::select! {
             biased;
             read = stdout.read(into) => return read,
-            // So that what it left behind is ended, and cannot keep us here by holding the pipe.
-            _ = kept.wait() => {}
+            // Ends leftovers, which cannot keep us here by holding the pipe.
+            _ = handle.wait() => {}
         }
         timeout(LAST_BYTES, stdout.read(into)).await.unwrap_or(Ok(0))
     }

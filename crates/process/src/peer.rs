@@ -1,14 +1,14 @@
-//! Whether an agent started a process that wants something of us.
+//! Whether a process that connects to us was started by an agent.
 //!
 //! Whatever an agent starts runs under a supervisor of ours, or of another Multitap of this user. Such a process has
-//! supervisors above it that are not above us as well. A process cannot leave them: orphans go to the supervisor. Where
-//! somebody killed the supervisors, the mark in its environment identifies it.
+//! supervisors above it that are not above us as well. A process cannot leave them: orphans are reparented to the
+//! supervisor. If the supervisors were killed, the mark in its environment identifies it.
 //!
-//! Private sockets make their client an owner, so they refuse the agents of every Multitap. A port that is open to the
-//! user's programs refuses only its own host's agents: they must not answer their own questions, but an agent may
+//! Private sockets make their client an owner, so they refuse the agents of every Multitap. A port that is open to
+//! the user's programs refuses only its own host's agents: they must not answer their own questions, but an agent may
 //! well use another host's door.
 //!
-//! Linux only; elsewhere nobody is recognised.
+//! Linux only; elsewhere no process is recognised.
 
 #[cfg(target_os = "linux")]
 mod holder;
@@ -17,7 +17,7 @@ mod table;
 
 use std::net::SocketAddr;
 
-/// A TCP connection within this machine that somebody opened to us.
+/// A TCP connection within this machine, accepted by us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LocalConnection {
     pub peer: SocketAddr,
@@ -27,22 +27,22 @@ pub struct LocalConnection {
 /// Who opened a connection within this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Connector {
-    /// A program of the user that we run as. The agents of another Multitap are programs like any other here.
+    /// A program of our user. The agents of another Multitap count as such.
     User,
     /// A process that an agent of this process started, this process itself, which connects for its built-in agent, or one
     /// that is not there any more to be looked at.
     Agent,
-    /// A program of another user, or the system does not say whose.
+    /// A program of another user, or of an unknown one.
     OtherUser,
 }
 
-/// Whether an agent started that process. A process that is gone cannot be asked any more, and counts as one.
+/// Whether an agent started that process. A process that is already gone counts as one.
 #[cfg(target_os = "linux")]
 pub fn is_of_agent(pid: u32) -> bool {
     linux::is_of_agent(pid)
 }
 
-/// Who opened each of these connections, in their order. All of them cost one look at the list of processes and their
+/// Who opened each of these connections, in order. All of them together cost one scan of the processes and their
 /// files, which may take some milliseconds.
 #[cfg(target_os = "linux")]
 pub fn connectors(connections: &[LocalConnection]) -> Vec<Connector> {
@@ -70,11 +70,11 @@ mod linux {
     use super::holder::{Holders, sockets_of};
     use super::table::{Row, Table};
     use super::{Connector, LocalConnection};
-    use crate::descendants::{Kin, everyone, stat, with_all_below};
+    use crate::descendants::{ProcessEntry, all_processes, stat, with_all_below};
     use crate::mark::{marks, our_marks};
     use crate::supervisor::is_supervisor;
 
-    /// How often the way up is walked: a process on it may end meanwhile, and what is below it gets another parent.
+    /// How often the ancestors are read: one may end meanwhile, and its children get another parent.
     const ATTEMPTS: usize = 10;
 
     pub(super) fn is_of_agent(pid: u32) -> bool {
@@ -87,7 +87,7 @@ mod linux {
         true
     }
 
-    /// The supervisors above a process, and itself if it is one; none if the way up changed meanwhile.
+    /// The supervisors above a process, and itself if it is one; `None` if the ancestors changed meanwhile.
     fn supervisors(pid: Pid) -> Option<Vec<Pid>> {
         let mut found = Vec::new();
         let mut at = pid;
@@ -108,7 +108,7 @@ mod linux {
 
     enum Parent {
         Is(Pid),
-        /// Of the first process of a namespace.
+        /// The parent of the first process of a namespace.
         Outside,
         Gone,
     }
@@ -121,7 +121,7 @@ mod linux {
         }
     }
 
-    /// Whether its environment has a mark that ours has not.
+    /// Whether its environment has a mark that ours does not have.
     fn has_foreign_mark(pid: Pid) -> bool {
         let environment = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).unwrap_or_default();
         let ours = our_marks();
@@ -134,9 +134,9 @@ mod linux {
         // The built-in agent runs in this process and calls remote agents: it must not answer its own questions either.
         let own = sockets_of(getpid()).unwrap_or_default();
         let is_own = |row: &Row| own.contains(&row.inode);
-        let everyone = everyone();
-        let agents = of_agents(&everyone);
-        // To read the files of all processes is expensive, and needless while no agent has a process.
+        let all_processes = all_processes();
+        let agents = of_agents(&all_processes);
+        // Reading the files of all processes is expensive, and unnecessary while no agent runs.
         if agents.is_empty() {
             let judge = |connection| match table.row(connection) {
                 Some(row) if is_own(&row) => Connector::Agent,
@@ -145,9 +145,9 @@ mod linux {
             return connections.iter().map(judge).collect();
         }
         let sockets = connections.iter().filter_map(|connection| table.row(connection)).filter(is_visible);
-        let holders = Holders::find(sockets.map(|row| row.inode).collect(), &agents, &everyone);
+        let holders = Holders::find(sockets.map(|row| row.inode).collect(), &agents, &all_processes);
         let judge = |connection| match table.row(connection) {
-            // Whoever sent something and closed at once cannot be looked at any more.
+            // A client that sent something and closed at once can no longer be identified.
             None if table.is_known() => Connector::Agent,
             Some(row) if is_own(&row) || is_visible(&row) && holders.may_be_agent(&row) => Connector::Agent,
             row => by_user(row),
@@ -155,7 +155,7 @@ mod linux {
         connections.iter().map(judge).collect()
     }
 
-    /// Whether we see which process has it. Nobody but root sees the files of other users' processes.
+    /// Whether its owner is visible. Only root sees the files of other users' processes.
     fn is_visible(row: &Row) -> bool {
         let us = rustix::process::geteuid();
         us.is_root() || row.owner == us.as_raw()
@@ -167,10 +167,10 @@ mod linux {
     }
 
     /// All processes below the supervisors that this process started.
-    fn of_agents(everyone: &[Kin]) -> HashSet<Pid> {
-        let ours = everyone.iter().filter(|kin| kin.parent == getpid() && is_supervisor(kin.process.pid));
+    fn of_agents(all_processes: &[ProcessEntry]) -> HashSet<Pid> {
+        let ours = all_processes.iter().filter(|kin| kin.parent == getpid() && is_supervisor(kin.process.pid));
         let ours: HashSet<Pid> = ours.map(|kin| kin.process.pid).collect();
-        let found = with_all_below(everyone.to_vec(), |process| ours.contains(&process.pid));
+        let found = with_all_below(all_processes.to_vec(), |process| ours.contains(&process.pid));
         found.into_iter().map(|process| process.pid).filter(|pid| !ours.contains(pid)).collect()
     }
 

@@ -1,9 +1,9 @@
-//! A secret of our environment, moved out of it.
+//! Removes a secret from our environment.
 //!
-//! `/proc/PID/environ` shows every program of the same user what a process was started with, and nothing that the process
-//! does afterwards changes that. So the process executes its own binary again without the variable: same id, same
-//! arguments. The secret comes along through a socket, which stands in for stdin until it was read; stdin comes
-//! through it as well.
+//! `/proc/PID/environ` shows every program of the same user what a process was started with, and nothing that the
+//! process does afterwards changes that. So the process executes its own binary again without the variable: same id,
+//! same arguments. The secret is passed through a socket, which replaces stdin until it was read; the real stdin is
+//! passed through it as well.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IoSlice, IoSliceMut, Read as _};
@@ -20,15 +20,15 @@ use rustix::net::{
     recvmsg, sendmsg,
 };
 
-/// The variable that names the one whose value comes through stdin.
+/// The variable that names the one whose value is passed through stdin.
 pub const HANDED_OVER: &str = "MULTITAP_HANDED_OVER";
 
 /// Longer than any secret.
 const LONGEST: usize = 64 * 1024;
 
-/// Takes a variable out of our environment, also as others see it, and gives back its value.
+/// Removes a variable from our environment, also as others see it, and returns its value.
 ///
-/// To be called first in `main`, before threads: this process may execute its own binary again.
+/// Call it first in `main`, before threads: this process may execute its own binary again.
 pub fn take_from_environment(variable: &str) -> io::Result<Option<OsString>> {
     if std::env::var_os(HANDED_OVER).is_some_and(|handed| handed == variable)
         && let Some(secret) = receive()?
@@ -41,7 +41,7 @@ pub fn take_from_environment(variable: &str) -> io::Result<Option<OsString>> {
     }
 }
 
-/// Comes back only with the reason why it could not.
+/// Returns only on failure.
 fn reexec(variable: &str, secret: &OsStr) -> io::Result<io::Error> {
     if secret.len() > LONGEST {
         return Ok(io::Error::new(io::ErrorKind::InvalidInput, format!("{variable} is too long")));
@@ -61,7 +61,7 @@ fn reexec(variable: &str, secret: &OsStr) -> io::Result<io::Error> {
     Ok(command.exec())
 }
 
-/// A byte, so that there is a message also for an empty secret, and the secret; with our stdin.
+/// Sends one byte, so that an empty secret makes a message too, then the secret; with our stdin attached.
 fn send(line: &UnixStream, secret: &OsStr) -> io::Result<()> {
     let stdin = io::stdin();
     let fds = [stdin.as_fd()];
@@ -73,10 +73,10 @@ fn send(line: &UnixStream, secret: &OsStr) -> io::Result<()> {
     if sent == secret.len() + 1 { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
 }
 
-/// What was handed over; none if stdin is just stdin. The variable may have reached us through another program.
+/// Receives the secret; `None` if stdin is a normal stdin. The variable may have reached us through another program.
 fn receive() -> io::Result<Option<OsString>> {
     let mut line = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    // Looked at first, so that nothing of somebody else's socket is lost.
+    // Peek first, so that no data of a foreign socket is lost.
     let Some(stdin) = attached(&line, RecvFlags::PEEK | RecvFlags::DONTWAIT) else { return Ok(None) };
     attached(&line, RecvFlags::DONTWAIT);
     rustix::stdio::dup2_stdin(stdin)?;
@@ -96,14 +96,14 @@ fn attached(line: &UnixStream, flags: RecvFlags) -> Option<OwnedFd> {
     })
 }
 
-/// Keeps other programs of this user from looking into our memory and environment, where the system can.
+/// Prevents other programs of this user from reading our memory and environment, where the system can.
 pub fn hide_from_others() -> io::Result<()> {
     #[cfg(target_os = "linux")]
     rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?;
     Ok(())
 }
 
-/// Ends this process at once, whatever its threads hold.
+/// Ends this process at once, whatever its threads do.
 pub fn kill_self() {
     // A failure cannot be reported: other threads may hold stderr.
     rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL).ok();

@@ -1,4 +1,4 @@
-//! Starting a child: what to run, under whom, and why it could not be.
+//! Starts child programs.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 use tokio::process::ChildStdout;
 use tokio::task::JoinSet;
 
-use crate::kept::{Kept, Pipes};
+use crate::handle::{Pipes, ProgramHandle};
 use crate::stderr::Stderr;
 use crate::{Lines, Stdin};
 
-/// What to run. Its `Debug` form tells the names in the environment, not the values.
+/// A program to run. Its `Debug` form shows the names in the environment, not the values.
 #[derive(Clone)]
 pub struct Program {
-    /// A bare name is looked up on `PATH`; another relative path starts in our own folder, not in `cwd`.
+    /// A bare name is looked up on `PATH`; another relative path is resolved in our own folder, not in `cwd`.
     pub program: PathBuf,
     pub args: Vec<OsString>,
     /// Added to our own environment.
     pub env: Vec<(OsString, OsString)>,
-    /// Taken out of our own environment, before `env` is added.
+    /// Removed from our own environment, before `env` is added.
     pub env_remove: Vec<OsString>,
     pub cwd: Option<PathBuf>,
     pub stdin: StdinMode,
@@ -40,21 +40,21 @@ impl fmt::Debug for Program {
     }
 }
 
-/// What the child reads.
+/// The child's stdin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StdinMode {
     Piped,
     Null,
 }
 
-/// Who sees to it that a child and all its descendants end.
+/// How a child and all its descendants are ended.
 #[derive(Debug, Clone)]
 pub enum Keeper {
-    /// That binary, started as `BINARY __child`: ends every descendant, also when we are killed. It must hand over
-    /// to [`supervise`](crate::supervise) then.
+    /// The given binary is started as `BINARY __child` and ends every descendant, also when we are killed. It must
+    /// call [`supervise`](crate::supervise) then.
     ///
-    /// A binary may be replaced while it runs. On Linux `/proc/self/exe` is the running one whatever lies at its
-    /// path; [`Keeper::own_binary`] takes it. On Windows a job object takes the place of the supervisor.
+    /// A binary may be replaced while it runs. On Linux `/proc/self/exe` is the running one whatever is at its path;
+    /// [`Keeper::own_binary`] uses it. On Windows a job object replaces the supervisor.
     Supervisor(PathBuf),
     /// A process group, killed on drop. For programs that only use the library.
     Group,
@@ -82,30 +82,30 @@ pub enum SpawnError {
     Other { program: PathBuf, source: io::Error },
 }
 
-/// A running program. Dropping it ends it and all it started.
+/// A running program. Dropping it ends it and all its descendants.
 #[derive(Debug)]
 pub struct Child {
     pub stdin: Stdin,
     pub stdout: Lines<ChildStdout>,
     pub(crate) stderr: Stderr,
-    pub(crate) kept: Kept,
-    /// Writes to stdin until we are dropped.
+    pub(crate) handle: ProgramHandle,
+    /// Writes to stdin until dropped.
     _writer: JoinSet<()>,
 }
 
 impl Child {
     /// The program's process id, while it runs.
     pub fn pid(&self) -> Option<u32> {
-        self.kept.pid()
+        self.handle.pid()
     }
 
-    /// The last it wrote to stderr, without escape sequences.
+    /// The end of its stderr, without escape sequences.
     pub fn stderr_tail(&self) -> String {
         self.stderr.tail()
     }
 }
 
-/// Starts a program. If this is cancelled, nothing of the program is left.
+/// Starts a program. If the future is dropped, nothing of the program is left.
 pub async fn spawn(mut program: Program, keeper: &Keeper) -> Result<Child, SpawnError> {
     if let Some(cwd) = program.cwd.as_ref().filter(|cwd| !cwd.is_dir()) {
         return Err(SpawnError::NoSuchFolder(cwd.clone()));
@@ -114,7 +114,7 @@ pub async fn spawn(mut program: Program, keeper: &Keeper) -> Result<Child, Spawn
         // A relative path would mean something else in another folder; one that cannot be resolved stays as it is.
         program.program = std::path::absolute(&program.program).unwrap_or(program.program);
     }
-    let (kept, pipes) = Kept::start(&program, keeper).await.map_err(|error| why(&program.program, error))?;
+    let (handle, pipes) = ProgramHandle::start(&program, keeper).await.map_err(|error| why(&program.program, error))?;
     let Pipes { stdin, stdout, stderr } = pipes;
     let mut writer = JoinSet::new();
     let name = program.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -122,7 +122,7 @@ pub async fn spawn(mut program: Program, keeper: &Keeper) -> Result<Child, Spawn
         stdin: Stdin::new(stdin, &mut writer),
         stdout: Lines::new(stdout),
         stderr: Stderr::new(stderr, name),
-        kept,
+        handle,
         _writer: writer,
     })
 }

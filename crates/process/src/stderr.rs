@@ -1,4 +1,4 @@
-//! The child's stderr: written to our log line by line, and its last part kept for errors. Never parsed.
+//! The child's stderr: logged line by line, and its end stored for errors. Never parsed.
 
 mod plain;
 
@@ -14,14 +14,14 @@ use tracing::Instrument as _;
 use crate::{Line, LineBuffer};
 use plain::plain;
 
-/// How much of the end is kept.
+/// How many bytes of the end are stored.
 const TAIL: usize = 8 * 1024;
 /// The longest line that is logged whole.
 const LOGGED: usize = 4 * 1024;
-/// How long the last words of a dead child may take. Longer only if something that outlived it holds the pipe.
+/// How long the last output of a dead child may take. Longer only if a descendant holds the pipe.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// What a child says to people.
+/// The stderr of a child.
 #[derive(Debug)]
 pub(crate) struct Stderr {
     tail: Arc<Mutex<Tail>>,
@@ -29,7 +29,7 @@ pub(crate) struct Stderr {
 }
 
 impl Stderr {
-    /// Reads that pipe until its end; `program` names the speaker in the log.
+    /// Reads that pipe until its end; `program` names it in the log.
     pub(crate) fn new(pipe: ChildStderr, program: String) -> Self {
         let tail = Arc::<Mutex<Tail>>::default();
         let mut reader = JoinSet::new();
@@ -37,12 +37,12 @@ impl Stderr {
         Self { tail, reader }
     }
 
-    /// The last of it, without escape sequences.
+    /// The end of the output, without escape sequences.
     pub(crate) fn tail(&self) -> String {
         lock(&self.tail).text()
     }
 
-    /// Waits a little for what is still in the pipe. Cancel safe.
+    /// Waits briefly for what is still in the pipe. Cancel safe.
     pub(crate) async fn finish(&mut self) {
         timeout(LAST_WORDS, self.reader.join_next()).await.ok();
     }
@@ -93,7 +93,7 @@ impl Tail {
 
     fn text(&mut self) -> String {
         self.shorten();
-        // What is left of a line that was cut may begin within a character or an escape sequence.
+        // A cut may leave part of a character or an escape sequence: begin at the next line.
         let whole = if self.cut { memchr::memchr(b'\n', &self.bytes).map_or(0, |end| end + 1) } else { 0 };
         plain(&String::from_utf8_lossy(&self.bytes[whole..])).trim().to_owned()
     }

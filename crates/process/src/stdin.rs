@@ -1,4 +1,4 @@
-//! The child's input: a queue of lines and the task that writes them, so that no caller hangs on a full pipe.
+//! The child's stdin: a queue of lines and the task that writes them, so that no caller blocks on a full pipe.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-/// Lines that may wait for a child to read them.
+/// Most lines that may wait for the child.
 const QUEUE: usize = 64;
 
-/// Nobody reads this child's stdin any more, or not fast enough.
+/// The child no longer reads its stdin, or not fast enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StdinClosed {
     #[error("its input is closed")]
@@ -20,16 +20,16 @@ pub enum StdinClosed {
     NotReading,
 }
 
-/// The child's input. Lines are written in order by a task of their own.
+/// The child's stdin. A task writes the lines in order.
 #[derive(Debug)]
 pub struct Stdin {
     tx: Option<mpsc::Sender<String>>,
-    /// Since when the line at the head of the queue is being written.
+    /// When the write of the current line began.
     since: watch::Receiver<Option<Instant>>,
 }
 
 impl Stdin {
-    /// The input behind that pipe, written by `writer`; without a pipe it is closed from the start.
+    /// Takes the pipe and starts its `writer`; without a pipe it is closed from the start.
     pub(crate) fn new(pipe: Option<ChildStdin>, writer: &mut JoinSet<()>) -> Self {
         let (busy, since) = watch::channel(None);
         let tx = pipe.map(|pipe| {
@@ -40,10 +40,9 @@ impl Stdin {
         Self { tx, since }
     }
 
-    /// Hands over one line; waits at most `patience` for the child to read what came before.
+    /// Queues one line; waits at most `patience` for the child to read earlier ones.
     ///
-    /// A line that could not be written any more because the child closed its input shows as
-    /// [`StdinClosed::Closed`] on the next one.
+    /// If the child closed its stdin before a line was written, the next one returns [`StdinClosed::Closed`].
     pub async fn write(&mut self, line: String, patience: Duration) -> Result<(), StdinClosed> {
         let Some(tx) = &self.tx else { return Err(StdinClosed::Closed) };
         match timeout(patience, tx.send(line)).await {
@@ -53,17 +52,17 @@ impl Stdin {
         }
     }
 
-    /// Whether the child closed its input before we did. It shows only after a line that it did not take.
+    /// Whether the child closed its stdin before we did. Detected only by a failed line.
     pub fn is_broken(&self) -> bool {
         self.tx.as_ref().is_some_and(mpsc::Sender::is_closed)
     }
 
-    /// For how long the child has not taken the oldest line, because the pipe is full.
+    /// For how long the child has not read the oldest line, because the pipe is full.
     pub fn stuck_for(&self) -> Option<Duration> {
         self.since.borrow().map(|since| since.elapsed())
     }
 
-    /// End of input, after what was handed over.
+    /// Closes stdin after the queued lines.
     pub fn close(&mut self) {
         self.tx = None;
     }

@@ -1,4 +1,4 @@
-//! How a child is asked to end, and how it ended.
+//! How a child is stopped, and how it ended.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,12 +6,12 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use crate::Child;
-use crate::kept::{Commands, Ending, Order};
+use crate::handle::{CommandScope, Ending, Order};
 
-/// How long a killed child may take to be gone. Longer only if the system itself holds on to it.
+/// How long a killed child may take to be gone. Longer only if the kernel holds on to it.
 const AFTER_KILL: Duration = Duration::from_secs(10);
 
-/// How long each step of stopping may take: close stdin, interrupt, terminate, kill.
+/// Time limits of the steps of stopping: close stdin, interrupt, terminate, kill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
     pub after_eof: Duration,
@@ -29,7 +29,7 @@ impl Default for Patience {
     }
 }
 
-/// A moment, on the clock by which the system says when a process started.
+/// A moment on the clock that the system uses for start times of processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment(u64);
 
@@ -43,7 +43,7 @@ impl Moment {
         Self(seconds * ticks + part)
     }
 
-    /// Other systems do not say when a process started to that precision.
+    /// Other systems do not report start times with that precision.
     #[cfg(not(target_os = "linux"))]
     pub fn now() -> Self {
         Self(u64::MAX)
@@ -54,9 +54,9 @@ impl Moment {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exit {
     pub code: Option<i32>,
-    /// The signal that ended it, where there was one.
+    /// The signal that ended it, if any.
     pub signal: Option<i32>,
-    /// The last it wrote to stderr, without escape sequences.
+    /// The end of its stderr, without escape sequences.
     pub stderr_tail: String,
 }
 
@@ -77,17 +77,17 @@ impl fmt::Display for Exit {
 }
 
 impl Child {
-    /// Waits for its end, and for the end of what it left behind. Cancel safe.
+    /// Waits for its end, and for the end of its leftovers. Cancel safe.
     ///
-    /// Its stdout is not read here: a child that still has much to say does not end before somebody listens.
+    /// Its stdout is not read here: a child with unread output does not end before somebody reads it.
     pub async fn wait(&mut self) -> Exit {
-        let ending = self.kept.wait().await;
+        let ending = self.handle.wait().await;
         self.stdin.close();
         self.stderr.finish().await;
         self.exit(ending)
     }
 
-    /// Asks it to end: end of input, interrupt, terminate, kill. Afterwards nothing of it is left.
+    /// Stops it: close stdin, interrupt, terminate, kill. Afterwards nothing of it is left.
     pub async fn stop(&mut self, patience: Patience) -> Exit {
         self.stdin.close();
         let steps = [
@@ -98,7 +98,7 @@ impl Child {
         ];
         for (order, wait) in steps {
             if let Some(order) = order {
-                self.kept.order(&order);
+                self.handle.order(&order);
             }
             if let Ok(exit) = timeout(wait, self.wait()).await {
                 return exit;
@@ -108,14 +108,14 @@ impl Child {
         self.exit(Ending::Unknown)
     }
 
-    /// Ends what the program has started since then for commands, and leaves the program itself and everything else that
-    /// it started alone. Returns when those processes are gone.
+    /// Ends what the program has started for commands since then, and leaves the program and its other children
+    /// alone. Returns when those processes are gone.
     ///
-    /// A process belongs to a command if its environment has `variable`, if it descends from such a process, or if it has
-    /// lost its parent. Without a supervisor, and on systems other than Linux, nothing happens.
+    /// A process belongs to a command if its environment has `variable`, if it descends from such a process, or if it
+    /// is an orphan. Without a supervisor, and on systems other than Linux, nothing happens.
     pub async fn end_commands(&mut self, since: Moment, variable: &str) {
-        let commands = Commands { since: since.0, variable: variable.to_owned() };
-        self.kept.end_commands(commands).await;
+        let commands = CommandScope { since: since.0, variable: variable.to_owned() };
+        self.handle.end_commands(commands).await;
     }
 
     fn exit(&self, ending: Ending) -> Exit {

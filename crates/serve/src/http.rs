@@ -3,7 +3,6 @@
 mod bind;
 mod body;
 mod connection;
-mod patient;
 mod peer;
 mod private;
 mod route;

@@ -1,42 +1,42 @@
-//! Which process has a session, and whether that process is still there.
+//! Which process has a session open, and whether that process is still alive.
 //!
-//! A process is known by its pid, the namespace that pid counts in, when it began, and the run of the machine it began
-//! in; so neither a pid that was given away again, nor a restart, nor a container with pids of its own misleads us.
-//! Where a process cannot be looked at, the time until which it took the lease decides.
+//! A process is identified by its pid, the pid namespace, its start time, and the boot id of its machine; so neither
+//! a reused pid, nor a restart, nor a container with pids of its own misleads us. For a process that is not visible,
+//! the expiry of its lease decides.
 
 use multitap_event::Timestamp;
 
-/// A process that has, or had, a session.
+/// A process that has, or had, a session open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) pid: u32,
-    /// Which run of which machine. Empty: not known.
+    /// Boot id of its machine. Empty: unknown.
     pub(crate) boot: String,
-    /// In which its pid counts. Empty: not known.
+    /// Namespace of its pid. Empty: unknown.
     pub(crate) namespace: String,
-    /// When it began, in the system's own count. 0: not known.
+    /// Its start time in the system's own count. 0: unknown.
     pub(crate) started: u64,
 }
 
 impl Process {
-    /// The one we are in.
+    /// The current process.
     pub(crate) fn this() -> Self {
         let pid = std::process::id();
         let started = match look(pid) {
-            Look::Runs { started } => started,
-            Look::Gone | Look::Unknown => 0,
+            ProcessStatus::Runs { started } => started,
+            ProcessStatus::Gone | ProcessStatus::Unknown => 0,
         };
         Self { pid, boot: boot(), namespace: namespace(), started }
     }
 
-    /// Whether `other`, which took a lease until then, is still there, as far as can be told from here.
+    /// Whether `other`, whose lease expires then, is still alive, as far as is visible from here.
     ///
-    /// A process that can be looked at keeps its lease however long it was stopped or asleep.
+    /// A visible process keeps its lease however long it was stopped or suspended.
     pub(crate) fn sees(&self, other: &Self, until: Timestamp, now: Timestamp) -> bool {
         self.judges(other, look, now < until)
     }
 
-    fn judges(&self, other: &Self, look: impl Fn(u32) -> Look, in_time: bool) -> bool {
+    fn judges(&self, other: &Self, look: impl Fn(u32) -> ProcessStatus, in_time: bool) -> bool {
         if !self.boot.is_empty() && !other.boot.is_empty() && self.boot != other.boot {
             return false;
         }
@@ -44,69 +44,69 @@ impl Process {
             return in_time;
         }
         match look(other.pid) {
-            Look::Gone => false,
-            Look::Runs { started } if started != 0 && other.started != 0 => started == other.started,
-            // Somebody has that pid; whether it is the one we mean, only its lease can tell.
-            Look::Runs { .. } | Look::Unknown => in_time,
+            ProcessStatus::Gone => false,
+            ProcessStatus::Runs { started } if started != 0 && other.started != 0 => started == other.started,
+            // Some process has that pid; only the lease can tell whether it is the same one.
+            ProcessStatus::Runs { .. } | ProcessStatus::Unknown => in_time,
         }
     }
 
-    /// Whether what `other` wrote before it was gone may be missing, because the machine itself may have stopped.
+    /// Whether the last writes of `other` may be missing, because the machine itself may have stopped.
     pub(crate) fn may_have_lost(&self, other: &Self) -> bool {
         self.boot.is_empty() || self.boot != other.boot
     }
 }
 
-/// What is seen at a pid.
+/// What is visible at a pid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Look {
+enum ProcessStatus {
     Gone,
     Runs { started: u64 },
     Unknown,
 }
 
 #[cfg(target_os = "linux")]
-fn look(pid: u32) -> Look {
+fn look(pid: u32) -> ProcessStatus {
     match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
         Ok(stat) => stat_line(&stat),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Look::Gone,
-        // It ended while we looked.
-        Err(error) if error.raw_os_error() == Some(3) => Look::Gone,
-        Err(_) => Look::Unknown,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => ProcessStatus::Gone,
+        // It ended meanwhile.
+        Err(error) if error.raw_os_error() == Some(3) => ProcessStatus::Gone,
+        Err(_) => ProcessStatus::Unknown,
     }
 }
 
-/// `PID (NAME) STATE …`: the name may hold anything, so fields are counted from its last parenthesis.
+/// `PID (NAME) STATE …`: the name may contain anything, so fields are counted from its last parenthesis.
 #[cfg(any(target_os = "linux", test))]
-fn stat_line(stat: &str) -> Look {
-    let Some((_, rest)) = stat.rsplit_once(')') else { return Look::Unknown };
+fn stat_line(stat: &str) -> ProcessStatus {
+    let Some((_, rest)) = stat.rsplit_once(')') else { return ProcessStatus::Unknown };
     let mut fields = rest.split_ascii_whitespace();
     match fields.next() {
-        // Dead, and only not collected yet by its parent.
-        Some("Z" | "X" | "x") => return Look::Gone,
+        // A zombie.
+        Some("Z" | "X" | "x") => return ProcessStatus::Gone,
         Some(_) => {}
-        None => return Look::Unknown,
+        None => return ProcessStatus::Unknown,
     }
     // Field 22 of the line; the state was the third.
     match fields.nth(18).and_then(|ticks| ticks.parse().ok()) {
-        Some(started) => Look::Runs { started },
-        None => Look::Unknown,
+        Some(started) => ProcessStatus::Runs { started },
+        None => ProcessStatus::Unknown,
     }
 }
 
 #[cfg(all(unix, not(target_os = "linux")))]
-fn look(pid: u32) -> Look {
+fn look(pid: u32) -> ProcessStatus {
     let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
     match pid.map(rustix::process::test_kill_process) {
-        Some(Err(rustix::io::Errno::SRCH)) => Look::Gone,
-        Some(_) => Look::Runs { started: 0 },
-        None => Look::Unknown,
+        Some(Err(rustix::io::Errno::SRCH)) => ProcessStatus::Gone,
+        Some(_) => ProcessStatus::Runs { started: 0 },
+        None => ProcessStatus::Unknown,
     }
 }
 
 #[cfg(not(unix))]
-fn look(_: u32) -> Look {
-    Look::Unknown
+fn look(_: u32) -> ProcessStatus {
+    ProcessStatus::Unknown
 }
 
 #[cfg(target_os = "linux")]
@@ -142,22 +142,22 @@ mod tests {
     fn a_process_that_runs_keeps_its_lease_however_long_it_slept() {
         let here = process("boot", "pid:[1]", 1);
         let there = process("boot", "pid:[1]", 50);
-        assert!(here.judges(&there, |_| Look::Runs { started: 50 }, false));
+        assert!(here.judges(&there, |_| ProcessStatus::Runs { started: 50 }, false));
     }
 
     #[test]
     fn a_pid_that_was_given_away_again_is_another_process() {
         let here = process("boot", "pid:[1]", 1);
         let there = process("boot", "pid:[1]", 50);
-        assert!(!here.judges(&there, |_| Look::Runs { started: 51 }, true));
-        assert!(!here.judges(&there, |_| Look::Gone, true));
+        assert!(!here.judges(&there, |_| ProcessStatus::Runs { started: 51 }, true));
+        assert!(!here.judges(&there, |_| ProcessStatus::Gone, true));
     }
 
     #[test]
     fn nothing_outlives_its_machine() {
         let here = process("boot", "pid:[1]", 1);
         let there = process("earlier", "pid:[1]", 50);
-        assert!(!here.judges(&there, |_| Look::Runs { started: 50 }, true));
+        assert!(!here.judges(&there, |_| ProcessStatus::Runs { started: 50 }, true));
         assert!(here.may_have_lost(&there));
         assert!(!here.may_have_lost(&process("boot", "pid:[1]", 50)));
     }
@@ -166,22 +166,22 @@ mod tests {
     fn where_one_cannot_look_the_time_decides() {
         let here = process("boot", "pid:[1]", 1);
         let container = process("boot", "pid:[2]", 50);
-        assert!(here.judges(&container, |_| Look::Gone, true), "its pid counts elsewhere");
-        assert!(!here.judges(&container, |_| Look::Runs { started: 50 }, false));
+        assert!(here.judges(&container, |_| ProcessStatus::Gone, true), "its pid counts elsewhere");
+        assert!(!here.judges(&container, |_| ProcessStatus::Runs { started: 50 }, false));
         let plain = process("", "", 0);
-        assert!(plain.judges(&plain, |_| Look::Runs { started: 0 }, true));
-        assert!(!plain.judges(&plain, |_| Look::Runs { started: 0 }, false));
-        assert!(!plain.judges(&plain, |_| Look::Gone, true));
+        assert!(plain.judges(&plain, |_| ProcessStatus::Runs { started: 0 }, true));
+        assert!(!plain.judges(&plain, |_| ProcessStatus::Runs { started: 0 }, false));
+        assert!(!plain.judges(&plain, |_| ProcessStatus::Gone, true));
         assert!(plain.may_have_lost(&plain), "without a boot id a power cut cannot be ruled out");
     }
 
     #[test]
     fn the_line_of_a_process_is_read_whatever_its_name() {
         let line = "12 (a) b) S 1 12 12 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 2";
-        assert_eq!(stat_line(line), Look::Runs { started: 98765 });
-        assert_eq!(stat_line(&line.replace(" S ", " Z ")), Look::Gone);
-        assert_eq!(stat_line("12 (cut off"), Look::Unknown);
-        assert_eq!(stat_line("12 (cut) S 1"), Look::Unknown);
+        assert_eq!(stat_line(line), ProcessStatus::Runs { started: 98765 });
+        assert_eq!(stat_line(&line.replace(" S ", " Z ")), ProcessStatus::Gone);
+        assert_eq!(stat_line("12 (truncated"), ProcessStatus::Unknown);
+        assert_eq!(stat_line("12 (cut) S 1"), ProcessStatus::Unknown);
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! What is kept at rest: the logs of sessions, who ruled on what, tasks, and where a session is live.
+//! Persistence: the logs of sessions, the audit trail of rulings, tasks, and where a session is live.
 //!
-//! [`Store`] fills the hub's port [`Journal`](multitap_hub::Journal) with SQLite. The only crate that knows SQL. What a
-//! journal owes the hub is written down in `tests/it/contract.rs`, for any backend that comes to stand beside this one.
+//! [`Store`] implements the hub's port [`Journal`](multitap_hub::Journal) with SQLite. The only crate that knows SQL.
+//! `tests/it/contract.rs` defines what a journal promises the hub, for any further backend.
 //!
 //! Must not come in: what an event means for a session, agents, doors.
 
 mod holder;
 mod sqlite;
 
-pub use sqlite::{Limits, OpenError, Store};
+pub use sqlite::{Store, StoreLimits, StoreOpenError};

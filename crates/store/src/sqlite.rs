@@ -1,9 +1,10 @@
-//! The log in an SQLite file: one thread that writes, a few connections that read, one thread that keeps house.
+//! The log in an SQLite file: one thread that writes, a few connections that read, one thread for housekeeping.
 //!
-//! Here they are put together and stand as the hub's [`Journal`]; several processes may have the same file open.
+//! This module combines them into the hub's [`Journal`]; several processes may have the same file open.
 
 mod append;
 mod error;
+mod gap_markers;
 mod keeper;
 mod reader;
 mod record;
@@ -12,7 +13,6 @@ mod session;
 mod task;
 #[cfg(test)]
 mod tests;
-mod unkept;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -32,43 +32,44 @@ use self::reader::Readers;
 use self::writer::{Message, QUEUE, Work, Writer};
 use crate::holder::Process;
 
-/// The logs of all sessions, in one file. Cheap to clone; the last one to go ends the writing, in its own time.
+/// The logs of all sessions, in one file. Cheap to clone; dropping the last clone ends the writer after the queued
+/// work.
 #[derive(Debug, Clone)]
 pub struct Store {
     writer: mpsc::Sender<Message>,
     readers: Arc<Readers>,
 }
 
-/// What the file may take up.
+/// Limits of the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Limits {
-    /// At this size the log counts as full, as if the disk were.
+pub struct StoreLimits {
+    /// At this size the log counts as full, as on a full disk.
     pub bytes: Option<u64>,
 }
 
-/// The file cannot be used as a log.
+/// The file cannot be used as a store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot open {}", .path.display())]
-pub struct OpenError {
+pub struct StoreOpenError {
     pub path: PathBuf,
     #[source]
     pub reason: JournalError,
 }
 
 impl Store {
-    /// Opens the log, and makes it if there is none: a folder and a file for their user alone. Waits for the disk, and
-    /// up to two seconds for another program that has the file locked.
-    pub fn open(path: impl Into<PathBuf>) -> Result<Self, OpenError> {
-        Self::open_within(path, Limits::default())
+    /// Opens the store, and creates it if missing: a folder and a file for their user alone. Blocks on the disk, and
+    /// up to two seconds on another program that has the file locked.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, StoreOpenError> {
+        Self::open_within(path, StoreLimits::default())
     }
 
-    /// The same, with a limit.
-    pub fn open_within(path: impl Into<PathBuf>, limits: Limits) -> Result<Self, OpenError> {
+    /// The same, with limits.
+    pub fn open_within(path: impl Into<PathBuf>, limits: StoreLimits) -> Result<Self, StoreOpenError> {
         let path = path.into();
-        Self::start(&path, limits).map_err(|reason| OpenError { path, reason })
+        Self::start(&path, limits).map_err(|reason| StoreOpenError { path, reason })
     }
 
-    fn start(path: &Path, limits: Limits) -> Result<Self, JournalError> {
+    fn start(path: &Path, limits: StoreLimits) -> Result<Self, JournalError> {
         let sql = |error| journal_error(path, &error);
         let threads = |error: io::Error| JournalError::Other(format!("cannot start a thread: {error}"));
         let connection = schema::create(path)?;
@@ -86,11 +87,11 @@ impl Store {
         Ok(Self { writer: tx, readers: Arc::new(Readers::new(path.to_owned(), this)) })
     }
 
-    /// Comes back when all that was handed in is written, the leases are given back, and the writing has ended.
+    /// Returns when everything queued is written, the leases are released, and the writer has ended.
     pub async fn close(&self) {
         let (reply, closed) = oneshot::channel();
         if self.writer.send(Message::Close(reply)).await.is_ok() {
-            // No answer: it had ended before it came to this.
+            // No answer: the writer had already ended.
             closed.await.ok();
         }
     }
@@ -125,8 +126,8 @@ impl Journal for Store {
         Box::pin(self.readers.read(move |connection, _| reader::page(connection, &session, part)))
     }
 
-    fn release(&self, session: SessionId, owner: Owner, told: u64) -> Kept<'_, ()> {
-        Box::pin(async move { self.write(Work::Release { session, owner, told }).await.map(drop) })
+    fn release(&self, session: SessionId, owner: Owner, last_sent: u64) -> Kept<'_, ()> {
+        Box::pin(async move { self.write(Work::Release { session, owner, last_sent }).await.map(drop) })
     }
 
     fn list(&self, filter: Filter) -> Kept<'_, Vec<SessionRecord>> {

@@ -193,7 +193,7 @@ impl Body {
             }
             bytes.push(byte);
         }
-        ensure!(bytes.is_empty(), "cut off in the middle of a line: {:?}", String::from_utf8_lossy(&bytes));
+        ensure!(bytes.is_empty(), "truncated in the middle of a line: {:?}", String::from_utf8_lossy(&bytes));
         Ok(None)
     }
 
@@ -206,7 +206,7 @@ impl Body {
         }
         let mut byte = [0];
         if self.input.read(&mut byte).context("read the body")? == 0 {
-            ensure!(self.left.is_none(), "cut off in the middle of a body");
+            ensure!(self.left.is_none(), "truncated in the middle of a body");
             return Ok(None);
         }
         self.left = self.left.map(|left| left - 1);
@@ -221,7 +221,7 @@ impl Body {
         // A chunk ends with a line end of its own.
         while line.trim().is_empty() {
             line.clear();
-            ensure!(self.input.read_line(&mut line).context("read the body")? > 0, "cut off between two chunks");
+            ensure!(self.input.read_line(&mut line).context("read the body")? > 0, "truncated between two chunks");
         }
         let length = usize::from_str_radix(line.trim(), 16).with_context(|| format!("no length: {line:?}"))?;
         (self.left, self.over) = (Some(length), length == 0);

@@ -17,7 +17,7 @@ pub fn install(cli: Cli) -> Result<Option<PathBuf>> {
 
 /// Fills a folder of the cache, unless its program is there.
 ///
-/// It is filled beside its place and moved there when whole, so that a run which was cut off leaves nothing that
+/// It is filled beside its place and moved there when whole, so that an interrupted run leaves nothing that
 /// looks installed; a lock keeps two runs apart.
 pub(crate) fn into(folder: &Path, program: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     if program.is_file() {

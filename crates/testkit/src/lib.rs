@@ -21,6 +21,7 @@
 //! # }
 //! ```
 
+pub mod agent;
 pub mod cli;
 pub mod fake;
 pub mod fixture;
@@ -40,7 +41,7 @@ pub mod ws;
 pub use self::scratch::{MARKER, Scratch};
 
 /// The one place where tests start a program without our own supervision: what they start is under test.
-#[expect(clippy::disallowed_methods, reason = "testkit does not depend on the crates it tests")]
+#[expect(clippy::disallowed_methods, reason = "what tests start must not be started by the code under test")]
 pub(crate) fn command(program: &std::ffi::OsStr) -> std::process::Command {
     std::process::Command::new(program)
 }

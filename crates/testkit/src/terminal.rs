@@ -100,7 +100,7 @@ impl<'a> Terminal<'a> {
         until_blocking("the start of the program", PATIENCE, || number(&self.pid))
     }
 
-    /// Whether a program has the whole screen, and what was there before is put away.
+    /// Whether a program has the whole screen, and what was there before is hidden.
     pub fn is_taken(&self) -> Result<bool> {
         Ok(self.about("#{alternate_on}")? == "1")
     }

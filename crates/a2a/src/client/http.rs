@@ -5,16 +5,16 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use multitap_outbound::{Endpoint, Screen, causes};
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
+use multitap_outbound::{Endpoint, Screen, causes, retry_after};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Method, Response, Url};
 
 use super::address::{is_within, shown};
 use super::error::{ClientError, is_busy};
 use super::options::ClientOptions;
-use super::retry::{RetryPolicy, pause};
+use super::retry::RetryPolicy;
 
 /// Maximum number of redirects within one origin.
 const MOST_REDIRECTS: usize = 5;
@@ -185,7 +185,7 @@ impl HttpClient {
         if response.status().is_success() && content_type.starts_with("text/event-stream") {
             return Ok(Reply::Stream(response));
         }
-        let (status, retry_after) = (response.status().as_u16(), header(RETRY_AFTER).and_then(pause));
+        let (status, retry_after) = (response.status().as_u16(), retry_after(response.headers(), SystemTime::now()));
         let body = self.body(response, url).await?;
         Ok(Reply::Whole(Answer { url: shown(url), status, content_type, body, retry_after }))
     }

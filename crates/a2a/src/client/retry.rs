@@ -1,7 +1,7 @@
 //! How long to wait before a call is repeated.
 
 use std::hash::{BuildHasher as _, RandomState};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// When a call that may be repeated is repeated. The wait doubles each time, and is randomized, so that clients that lost
 /// the same agent do not all return at once.
@@ -37,15 +37,6 @@ impl RetryPolicy {
     }
 }
 
-/// `RetryPolicy-After`: seconds, or a date.
-pub(super) fn pause(value: &str) -> Option<Duration> {
-    let seconds = value.trim().parse().ok().map(Duration::from_secs);
-    seconds.or_else(|| {
-        let date = httpdate::parse_http_date(value).ok()?;
-        Some(date.duration_since(SystemTime::now()).unwrap_or_default())
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,14 +60,5 @@ mod tests {
         let retry = RetryPolicy { attempts: 1, first_wait: Duration::ZERO, longest_wait: Duration::from_secs(6) };
         assert_eq!(retry.wait(1, Some(Duration::from_secs(5))), Some(Duration::from_secs(5)));
         assert_eq!(retry.wait(1, Some(Duration::from_secs(7))), None);
-    }
-
-    #[test]
-    fn time_is_asked_for_in_seconds_or_by_a_date() {
-        assert_eq!(pause(" 3 "), Some(Duration::from_secs(3)));
-        assert_eq!(pause("Thu, 01 Jan 1970 00:00:00 GMT"), Some(Duration::ZERO));
-        let soon = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(60));
-        assert!(pause(&soon).unwrap() > Duration::from_secs(50));
-        assert_eq!(pause("soon"), None);
     }
 }

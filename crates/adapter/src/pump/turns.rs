@@ -5,13 +5,21 @@
 
 use std::io::{self, Write as _};
 
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use multitap_event::{AgentError, AgentErrorKind, AgentType, Draft, Timestamp};
 use multitap_process::{Child, Exit, Keeper, Program, StdinMode, spawn};
 use tempfile::TempPath;
 
 use super::{Ended, Limit, Overdue, OwnerGone, Pump, STDIN_PATIENCE, drafts};
-use crate::base64;
 use crate::codec::{Codec, End, Run, RunArg};
+
+/// Decodes pictures with and without padding: clients send both.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
 
 impl<C: Codec> Pump<C> {
     /// Runs turns until the owner lets go; then nothing of any process is left. Every process is started as `program`,
@@ -98,7 +106,7 @@ async fn start(
 }
 
 fn write_file(suffix: &str, base64: &str) -> io::Result<TempPath> {
-    let bytes = base64::decode(base64).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not base64"))?;
+    let bytes = BASE64.decode(base64.trim()).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not base64"))?;
     let mut file = tempfile::Builder::new().prefix("multitap-").suffix(suffix).tempfile()?;
     file.write_all(&bytes)?;
     file.flush()?;

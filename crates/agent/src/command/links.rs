@@ -1,12 +1,13 @@
-//! Where the words of a line lead: a name inside the folder may be a link to something outside.
+//! Resolves the paths in a command: a name inside the folder may be a symbolic link to something outside.
 //!
-//! The one part of reading lines that looks at the disk. What changes between this look and the command's is not seen.
+//! The only part of command analysis that reads the disk. Changes between this check and the command's own access are
+//! not seen.
 
 use std::path::Path;
 
 use super::{Script, Simple, Word};
 
-/// Flags by which a command follows links that nobody named: the command, letters, whole words.
+/// Options that make a command follow links nobody named: command, short options, long options.
 const FOLLOWING: &[(&str, &[char], &[&str])] = &[
     ("grep", &['R'], &["--dereference-recursive"]),
     ("egrep", &['R'], &["--dereference-recursive"]),
@@ -20,7 +21,7 @@ const FOLLOWING: &[(&str, &[char], &[&str])] = &[
 ];
 
 impl Script {
-    /// Whether no word of it leads out of the folder, by links either.
+    /// Whether every path in it stays in the folder, also through links.
     pub(crate) fn leads_nowhere_else(&self, folder: &Path) -> bool {
         let root = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         let mut here = root.clone();
@@ -49,11 +50,11 @@ impl Simple {
     }
 }
 
-/// Whether a word stays below `root`, taken for a path from `here`, with what may be glued to a flag.
+/// Whether a word, taken as a path relative to `here`, stays below `root`; also with a value attached to an option.
 fn stays(word: &Word, here: &Path, root: &Path) -> bool {
     let text = word.text.as_str();
     if word.glob {
-        // Whatever stands beside it may be meant.
+        // A glob may match anything beside it.
         let (folder, name) = text.rsplit_once('/').map_or(("", text), |(folder, name)| (folder, name));
         let plain = !folder.contains(['*', '?', '[', '{']) && name.contains(['*', '?', '[', '{']);
         let beside = here.join(folder);
@@ -64,16 +65,16 @@ fn stays(word: &Word, here: &Path, root: &Path) -> bool {
     [Some(text), glued, behind].into_iter().flatten().all(|path| leads_inside(&here.join(path), root))
 }
 
-/// What does not exist leads nowhere.
+/// A path that does not exist leads nowhere.
 fn leads_inside(path: &Path, root: &Path) -> bool {
     path.canonicalize().map_or(true, |real| real.starts_with(root) || real == Path::new("/dev/null"))
 }
 
-/// More entries than this are not looked through: nobody can tell.
+/// Above this many directory entries the check gives up.
 const MOST_ENTRIES: usize = 2_000;
 
-/// Whether nothing beside a pattern leads out of the folder, nor would be taken for a flag where the pattern names no
-/// folder.
+/// Whether no entry that a glob may match leads out of the folder, or could be read as an option where the glob names
+/// no folder.
 fn entries_are_harmless(folder: &Path, root: &Path, bare: bool) -> bool {
     let Ok(entries) = folder.read_dir() else { return true };
     entries.flatten().enumerate().all(|(place, entry)| {

@@ -1,39 +1,39 @@
-//! A look at a line that nobody can be sure of, for commands that must not run: what can be seen in it.
+//! Finds the commands in a shell command that cannot be parsed with certainty, to enforce block rules.
 //!
-//! It sees too much rather than too little, and still not all: what a line makes up while it runs cannot be seen. So
-//! what is not seen here is asked about, never waved through.
+//! Reports too many commands rather than too few, and still not all: what a command builds at run time cannot be
+//! seen. So what is not found here is asked about, never allowed.
 
 use super::runner::{base, with_arguments};
 use super::{RESERVED, Script};
 
-/// The commands that can be seen in a line. Every word is held a few times at most, however many commands may begin at
-/// it, so that the cost is linear in the length of the line.
+/// The commands that may be in a shell command. Every word is stored a bounded number of times, so that the cost is
+/// linear in the length of the input.
 #[derive(Debug)]
-pub(crate) struct Sight {
+pub(crate) struct Candidates {
     pieces: Vec<Piece>,
 }
 
-/// Words without anything of the shell's own between them.
+/// Words without any shell syntax between them.
 #[derive(Debug)]
 struct Piece {
     words: Vec<String>,
-    /// Places at which a command may begin.
+    /// Indexes at which a command may begin.
     starts: Vec<usize>,
-    /// The place of a program that runs others, behind which any word may be a command.
+    /// Index of a program that runs others; any word after it may be a command.
     runner: Option<usize>,
 }
 
-impl Sight {
-    /// The commands of a line that reads plainly.
+impl Candidates {
+    /// The commands of a parsed shell command.
     pub(crate) fn of(script: &Script) -> Self {
         let piece = |words: Vec<String>| Piece { words, starts: vec![0], runner: None };
         let words = script.commands.iter().map(|simple| simple.words.iter().map(|word| word.text.clone()).collect());
         Self { pieces: words.map(piece).collect() }
     }
 
-    /// What may be a command in any other line.
+    /// The possible commands of any other input.
     pub(crate) fn through(line: &str) -> Self {
-        // What is quoted may be a line of its own, and quotes within a word only disguise it.
+        // Quoted text may be a command of its own, and quotes within a word only disguise it.
         let unquoted: String = line.chars().filter(|char| !matches!(char, '\\' | '"' | '\'')).collect();
         let apart = line.replace(['"', '\'', '\\'], " ");
         let mut pieces = Vec::new();
@@ -48,7 +48,7 @@ impl Sight {
         Self { pieces }
     }
 
-    /// Whether some command in sight begins with these words.
+    /// Whether any candidate begins with these words.
     pub(crate) fn begins_with(&self, begin: &[String]) -> bool {
         let Some((name, more)) = begin.split_first() else { return false };
         self.pieces.iter().any(|piece| {
@@ -56,8 +56,8 @@ impl Sight {
         })
     }
 
-    /// Whether some command in sight may begin so once the flags behind its name are left out, as in `git -C x push`.
-    /// Which of the words behind a flag are its value, only the program knows.
+    /// Whether any candidate may begin with these words once the options after its name are left out, as in `git -C x
+    /// push`. Only the program knows which words are values of options.
     pub(crate) fn may_begin_with(&self, begin: &[String]) -> bool {
         let Some((name, more)) = begin.split_first() else { return false };
         self.pieces.iter().any(|piece| {
@@ -68,7 +68,7 @@ impl Sight {
         })
     }
 
-    /// How many words and places are held, for tests of growth.
+    /// How many words and indexes are stored, for tests of growth.
     #[cfg(test)]
     pub(super) fn size(&self) -> usize {
         self.pieces.iter().map(|piece| piece.words.len() + piece.starts.len()).sum()
@@ -76,8 +76,7 @@ impl Sight {
 }
 
 impl Piece {
-    /// A command may begin at the first word, behind words of the shell's own, and anywhere behind a program that runs
-    /// others.
+    /// A command may begin at the first word, after shell keywords, and anywhere after a program that runs others.
     fn of(words: Vec<String>) -> Self {
         let (mut starts, mut runner, mut begins) = (Vec::new(), None, true);
         for (place, word) in words.iter().enumerate() {
@@ -85,7 +84,7 @@ impl Piece {
                 starts.push(place);
             }
             let shells_own = RESERVED.contains(&word.as_str()) || super::assigns(word);
-            // The arguments are looked through for the first word alone that is not the shell's own: a linear cost.
+            // Linear cost: the arguments are searched only for the first word that is not a keyword.
             if begins && runner.is_none() {
                 let arguments: Vec<&str> = match shells_own {
                     true => Vec::new(),
@@ -98,15 +97,15 @@ impl Piece {
         Self { words, starts, runner }
     }
 
-    /// Whether the command that may begin there has that name. Among the arguments of a program that runs others it may
-    /// stand behind the signs of an option or a setting, as in `alias.x=!rm`.
+    /// Whether the command that may begin there has that name. As an argument of a program that runs others it may
+    /// follow an option or a setting, as in `alias.x=!rm`.
     fn is_called(&self, start: usize, name: &str) -> bool {
         let word = self.words[start].as_str();
         let is_argument = self.runner.is_some_and(|runner| runner < start);
         base(word) == name || is_argument && word.rsplit(['=', '!', ':', ',']).next().map(base) == Some(name)
     }
 
-    /// The last place before which all these words still stand behind one another, with others between them.
+    /// The last index before which all these words still occur in this order, with others between them.
     fn last_place_before(&self, words: &[String]) -> Option<usize> {
         let mut end = self.words.len();
         for word in words.iter().rev() {

@@ -11,7 +11,7 @@ fn words(line: &str) -> Vec<Vec<String>> {
 }
 
 fn looks(line: &str) -> bool {
-    Script::parse(line).is_ok_and(|script| script.only_looks(Path::new("/work/repo"), Trust::Trusted))
+    Script::parse(line).is_ok_and(|script| script.is_read_only(Path::new("/work/repo"), Trust::Trusted))
 }
 
 #[test]
@@ -37,43 +37,43 @@ fn quotes_hold_words_together() {
 #[test]
 fn what_cannot_be_known_is_not_sure() {
     for (line, why) in [
-        ("echo $HOME", NotSure::Substitution),
-        ("echo \"$(rm x)\"", NotSure::Substitution),
-        ("echo \"a`rm x`\"", NotSure::Substitution),
-        ("echo $'\\x41'", NotSure::Substitution),
-        ("ls > out", NotSure::Redirection),
-        ("ls >> out", NotSure::Redirection),
-        ("ls >| out", NotSure::Redirection),
-        ("ls &> out", NotSure::Redirection),
-        ("ls >&out", NotSure::Redirection),
-        ("ls 2>&1x", NotSure::Redirection),
-        ("wc < in", NotSure::Redirection),
-        ("cat << END\nx\nEND", NotSure::Redirection),
-        ("cat <<< x", NotSure::Redirection),
-        ("ls > /dev/null/../../tmp/x", NotSure::Redirection),
-        ("diff <(ls) x", NotSure::Redirection),
-        ("(ls)", NotSure::Group),
-        ("f() { ls; }", NotSure::Group),
-        ("if true; then ls; fi", NotSure::Group),
-        ("! ls", NotSure::Group),
-        ("[[ a == b ]]", NotSure::Guess),
-        ("{ ls; }", NotSure::Braces),
-        ("find . {-delete,}", NotSure::Braces),
-        ("PATH=. ls", NotSure::Assignment),
-        ("A+=1 ls", NotSure::Assignment),
-        ("A[0]=1 ls", NotSure::Assignment),
-        ("l* x", NotSure::Guess),
-        ("~/bin/x", NotSure::Guess),
-        ("'' x", NotSure::Guess),
-        ("ls 'x", NotSure::Broken),
-        ("ls \"x", NotSure::Broken),
-        ("ls x\\", NotSure::Broken),
-        ("ls &&", NotSure::Broken),
-        ("ls | ", NotSure::Broken),
-        ("; ls", NotSure::Broken),
-        ("ls ;; ls", NotSure::Group),
-        ("", NotSure::Broken),
-        ("# nothing", NotSure::Broken),
+        ("echo $HOME", Uncertain::Substitution),
+        ("echo \"$(rm x)\"", Uncertain::Substitution),
+        ("echo \"a`rm x`\"", Uncertain::Substitution),
+        ("echo $'\\x41'", Uncertain::Substitution),
+        ("ls > out", Uncertain::Redirection),
+        ("ls >> out", Uncertain::Redirection),
+        ("ls >| out", Uncertain::Redirection),
+        ("ls &> out", Uncertain::Redirection),
+        ("ls >&out", Uncertain::Redirection),
+        ("ls 2>&1x", Uncertain::Redirection),
+        ("wc < in", Uncertain::Redirection),
+        ("cat << END\nx\nEND", Uncertain::Redirection),
+        ("cat <<< x", Uncertain::Redirection),
+        ("ls > /dev/null/../../tmp/x", Uncertain::Redirection),
+        ("diff <(ls) x", Uncertain::Redirection),
+        ("(ls)", Uncertain::Group),
+        ("f() { ls; }", Uncertain::Group),
+        ("if true; then ls; fi", Uncertain::Group),
+        ("! ls", Uncertain::Group),
+        ("[[ a == b ]]", Uncertain::Guess),
+        ("{ ls; }", Uncertain::Braces),
+        ("find . {-delete,}", Uncertain::Braces),
+        ("PATH=. ls", Uncertain::Assignment),
+        ("A+=1 ls", Uncertain::Assignment),
+        ("A[0]=1 ls", Uncertain::Assignment),
+        ("l* x", Uncertain::Guess),
+        ("~/bin/x", Uncertain::Guess),
+        ("'' x", Uncertain::Guess),
+        ("ls 'x", Uncertain::Broken),
+        ("ls \"x", Uncertain::Broken),
+        ("ls x\\", Uncertain::Broken),
+        ("ls &&", Uncertain::Broken),
+        ("ls | ", Uncertain::Broken),
+        ("; ls", Uncertain::Broken),
+        ("ls ;; ls", Uncertain::Group),
+        ("", Uncertain::Broken),
+        ("# nothing", Uncertain::Broken),
     ] {
         assert_eq!(Script::parse(line), Err(why), "{line}");
     }
@@ -184,12 +184,12 @@ fn commands_that_do_more_than_look_are_not_taken_for_such() {
 #[test]
 fn git_is_asked_about_in_a_folder_that_is_not_trusted() {
     let script = Script::parse("git status").unwrap();
-    assert!(!script.only_looks(Path::new("/work/repo"), Trust::Untrusted));
+    assert!(!script.is_read_only(Path::new("/work/repo"), Trust::Untrusted));
 }
 
 #[test]
 fn commands_are_seen_through_what_hides_them() {
-    let seen = |line: &str, name: &str| Sight::through(line).begins_with(&[name.to_owned()]);
+    let seen = |line: &str, name: &str| Candidates::through(line).begins_with(&[name.to_owned()]);
     for line in [
         "echo $(rm x)",
         "echo `rm x`",
@@ -212,7 +212,7 @@ fn commands_are_seen_through_what_hides_them() {
         "ssh -o ProxyCommand='rm y' host",
         "vim -c '!rm y'",
     ] {
-        assert!(seen(line, "rm"), "{line}: {:?}", Sight::through(line));
+        assert!(seen(line, "rm"), "{line}: {:?}", Candidates::through(line));
     }
     assert!(!seen("git commit -m rm > x", "rm"));
     assert!(!seen("ls farm > rm", "farm"));
@@ -222,7 +222,7 @@ fn commands_are_seen_through_what_hides_them() {
 #[test]
 fn a_line_of_runners_is_held_once() {
     for part in ["env ", "git -x ", "sudo 'env ", "a=b env ", "time ! ", "$(env ", "sed e;"] {
-        let size = |times: usize| Sight::through(&part.repeat(times)).size();
+        let size = |times: usize| Candidates::through(&part.repeat(times)).size();
         let (small, large) = (size(500), size(2000));
         assert!(large <= 4 * small + 16, "{part}: {small} at 500, {large} at 2000");
     }
@@ -233,10 +233,10 @@ fn a_line_of_runners_is_held_once() {
 fn a_line_of_two_hundred_thousand_runners_is_judged() {
     let begin = ["git".to_owned(), "push".to_owned()];
     for part in ["env ", "git -x "] {
-        let sight = Sight::through(&format!("env {}", part.repeat(200_000)));
+        let sight = Candidates::through(&format!("env {}", part.repeat(200_000)));
         assert!(!sight.begins_with(&begin) && !sight.may_begin_with(&begin));
     }
-    assert!(Sight::through(&format!("env {} push", "git -x ".repeat(200_000))).may_begin_with(&begin));
+    assert!(Candidates::through(&format!("env {} push", "git -x ".repeat(200_000))).may_begin_with(&begin));
 }
 
 #[test]
@@ -295,6 +295,6 @@ proptest! {
         if let Ok(script) = Script::parse(&line) {
             prop_assert!(script.commands.iter().all(|simple| !simple.words.is_empty()));
         }
-        Sight::through(&line).may_begin_with(&["x".to_owned(), "y".to_owned()]);
+        Candidates::through(&line).may_begin_with(&["x".to_owned(), "y".to_owned()]);
     }
 }

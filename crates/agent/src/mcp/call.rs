@@ -1,8 +1,9 @@
-//! One call: it waits for its server, tells how it gets on, and ends when it is answered, stopped or too late.
+//! One call: it waits for its server, reports progress, and ends when it is answered, stopped or timed out.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use multitap_outbound::error_chain;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, InputRequest, InputRequiredResult, InputResponses,
     ServerResult,
@@ -12,15 +13,15 @@ use rmcp::{RoleClient, ServiceError};
 use serde_json::{Map, Value};
 use tokio::time::{sleep, timeout};
 
-use super::connect::{Line, chain, shown};
+use super::connect::{Connection, shown};
 use super::elicit::Asker;
 use super::handler::elicitation;
 use super::http;
 use super::outcome::{cut, outcome};
-use super::server::{Server, Status, Wish};
-use crate::tool::{Doing, Outcome};
+use super::server::{OwnerRequest, Server, Status};
+use crate::tool::{Outcome, ToolContext};
 
-/// How long a call may take, where nothing else is set.
+/// Default time limit of a call.
 const CALL_LIMIT: Duration = Duration::from_secs(600);
 /// How often a server may answer that it needs more from the user first.
 const MOST_ROUNDS: usize = 16;
@@ -29,23 +30,23 @@ const CANCEL_LIMIT: Duration = Duration::from_secs(1);
 
 impl Server {
     /// Calls a tool by the server's own name.
-    pub(super) async fn call(&self, tool: &str, arguments: Map<String, Value>, doing: Doing) -> Outcome {
+    pub(super) async fn call(&self, tool: &str, arguments: Map<String, Value>, context: ToolContext) -> Outcome {
         let line = tokio::select! {
-            () = doing.stop.cancelled() => return Outcome::cancelled("it was stopped before it was called"),
+            () = context.stop.cancelled() => return Outcome::cancelled("it was stopped before it was called"),
             line = self.line() => line,
         };
         let line = match line {
             Ok(line) => line,
             Err(why) => return Outcome::failed(format!("the MCP server {} is not there: {why}", self.name)),
         };
-        match self.ask(&line, tool, arguments, &doing).await {
+        match self.ask(&line, tool, arguments, &context).await {
             Ok(outcome) => outcome,
             Err(error) => self.failed(error).await,
         }
     }
 
-    /// The connection. A server that is gone is tried once more.
-    async fn line(&self) -> Result<Line, String> {
+    /// The connection. A lost one is reestablished once.
+    async fn line(&self) -> Result<Connection, String> {
         let mut state = self.state.clone();
         let gone = || "it has ended".to_owned();
         let mut tried = false;
@@ -56,7 +57,7 @@ impl Server {
                 (Status::Failed | Status::Disconnected, _) if tried => return Err(now.error.unwrap_or_else(gone)),
                 (Status::Failed | Status::Disconnected, _) => {
                     tried = true;
-                    self.wishes.send(Wish::Connect).await.map_err(|_| gone())?;
+                    self.wishes.send(OwnerRequest::Connect).await.map_err(|_| gone())?;
                 }
                 (Status::Starting | Status::Connected, _) => tried = true,
             }
@@ -66,19 +67,19 @@ impl Server {
 
     async fn ask(
         &self,
-        line: &Line,
+        line: &Connection,
         tool: &str,
         arguments: Map<String, Value>,
-        doing: &Doing,
+        context: &ToolContext,
     ) -> Result<Outcome, ServiceError> {
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         for _ in 0..MOST_ROUNDS {
-            let wanted = match self.round(line, tool, params.clone(), doing).await? {
+            let wanted = match self.round(line, tool, params.clone(), context).await? {
                 Round::Over(outcome) => return Ok(outcome),
                 Round::Wants(wanted) => wanted,
             };
             let answers = tokio::select! {
-                () = doing.stop.cancelled() => return Ok(self.stopped(tool)),
+                () = context.stop.cancelled() => return Ok(self.stopped(tool)),
                 answers = answers(&line.asker, wanted.input_requests.unwrap_or_default()) => answers,
             };
             match answers {
@@ -93,18 +94,18 @@ impl Server {
     /// One request of a call, and its answer.
     async fn round(
         &self,
-        Line { peer, board, asker }: &Line,
+        Connection { peer, board, asker }: &Connection,
         tool: &str,
         params: CallToolRequestParams,
-        doing: &Doing,
+        context: &ToolContext,
     ) -> Result<Round, ServiceError> {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let mut asked = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await?;
-        let _entry = board.enter(asked.progress_token.clone(), doing.progress.clone());
+        let _entry = board.enter(asked.progress_token.clone(), context.progress.clone());
         let limit = self.config.timeout.unwrap_or(CALL_LIMIT);
         let answer = tokio::select! {
             answer = &mut asked.rx => answer.map_err(|_| ServiceError::TransportClosed)??,
-            () = doing.stop.cancelled() => {
+            () = context.stop.cancelled() => {
                 cancel(asked, "the user stopped it").await;
                 return Ok(Round::Over(self.stopped(tool)));
             }
@@ -133,7 +134,7 @@ impl Server {
         let name = &self.name;
         match error {
             ServiceError::McpError(error) => Outcome::failed(cut(format!("{name}: {}", error.message))),
-            // It may have been done or not, so it is not tried again; the next call finds a new connection.
+            // The call may or may not have run, so it is not repeated; the next call reconnects.
             ServiceError::TransportClosed => {
                 let mut state = self.state.clone();
                 let gone = state.wait_for(|state| state.status != Status::Connected);
@@ -144,10 +145,10 @@ impl Server {
             }
             ServiceError::TransportSend(error) => {
                 let why = http::words(error.error.as_ref());
-                self.wishes.try_send(Wish::GiveUp(why.clone())).ok(); // others have said so
+                self.wishes.try_send(OwnerRequest::GiveUp(why.clone())).ok(); // others have said so
                 Outcome::failed(format!("the MCP server {name} cannot be reached: {why}"))
             }
-            other => Outcome::failed(cut(format!("{name}: {}", chain(&other)))),
+            other => Outcome::failed(cut(format!("{name}: {}", error_chain(&other)))),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! From what is set for a server to a connection with it, and the list of its tools.
+//! Connects to a server and lists its tools.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use multitap_event::{McpReach, McpServer};
+use multitap_outbound::error_chain;
 use multitap_process::{Exit, Program, StdinMode, spawn};
 use rmcp::model::{ErrorCode, PaginatedRequestParams, ProtocolVersion, Tool};
 use rmcp::service::{
@@ -20,60 +21,60 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::task::TaskTracker;
 
-use super::Place;
+use super::ServerContext;
 use super::elicit::Asker;
-use super::handler::{Board, Handler};
+use super::handler::{Handler, ProgressListeners};
 use super::http;
-use super::pipe::{self, McpPipe, Noise, PIPE};
+use super::pipe::{self, McpPipe, PIPE, StrayOutput};
 
-/// How long a server may take to come up, where its own limit is not shorter.
+/// Default limit for a server to start.
 pub(super) const START_LIMIT: Duration = Duration::from_secs(60);
-/// How long a page of tools may take, where its own limit is not shorter.
+/// Default limit for a page of tools.
 const LIST_LIMIT: Duration = Duration::from_secs(30);
-/// How long a connection may take to end.
+/// How long a connection may take to close.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 /// How long it may take until the end of a server shows.
 const END_SHOWS: Duration = Duration::from_millis(500);
-/// How many tools of a server are taken.
+/// Most tools accepted from a server.
 const MOST_TOOLS: usize = 512;
-/// How many pages of tools are read.
+/// Most pages of tools that are read.
 const MOST_PAGES: usize = 64;
 
 /// Where calls go, where it is told how they get on, and where what a server asks goes.
 #[derive(Debug, Clone)]
-pub(super) struct Line {
+pub(super) struct Connection {
     pub(super) peer: Peer<RoleClient>,
-    pub(super) board: Board,
+    pub(super) board: ProgressListeners,
     pub(super) asker: Asker,
 }
 
 /// A connection.
 pub(super) struct Link {
-    pub(super) line: Line,
+    pub(super) line: Connection,
     changed: mpsc::Receiver<()>,
     service: Pin<Box<dyn Future<Output = Result<QuitReason, JoinError>> + Send>>,
     stop: RunningServiceCancellationToken,
-    program: Option<Carried>,
+    program: Option<PipedProgram>,
 }
 
-/// What a server does by itself.
-pub(super) enum News {
+/// What a server does unasked.
+pub(super) enum ServerEvent {
     Ended,
-    /// Its tools are others now.
+    /// Its list of tools changed.
     Tools,
 }
 
-/// A program whose lines are carried.
-struct Carried {
+/// A program whose lines are carried through a pipe.
+struct PipedProgram {
     task: JoinHandle<Exit>,
-    noise: Noise,
+    noise: StrayOutput,
 }
 
 /// Why there is no connection.
-enum NoLink {
-    /// It knows nothing of `initialize`, as servers of the newest revision may.
+enum ConnectError {
+    /// It does not know `initialize`, as servers of the newest revision may not.
     NoInitialize,
-    /// It ended it.
+    /// The server closed it.
     Closed,
     Other(String),
 }
@@ -86,18 +87,18 @@ enum Transport<'a> {
     Reach(&'a McpReach),
 }
 
-/// When a server has to be up.
+/// When a server has to be ready.
 #[derive(Clone, Copy)]
 struct Limit {
     at: Instant,
     after: Duration,
 }
 
-/// Connects in the way that nearly all servers know, and in the newest if that is not known.
+/// Connects with `initialize`, which nearly all servers know, or else as the newest revision does.
 pub(super) async fn connect(
     name: &str,
     config: &McpServer,
-    place: &Place,
+    place: &ServerContext,
     tasks: &TaskTracker,
 ) -> Result<Link, String> {
     let after = config.timeout.map_or(START_LIMIT, |limit| limit.min(START_LIMIT));
@@ -109,30 +110,30 @@ pub(super) async fn connect(
     };
     let asker = Asker::new(name, place.asks.clone());
     match connect_by(transport, place, tasks, asker.clone(), ClientLifecycleMode::Initialize, limit).await {
-        Err(NoLink::NoInitialize) => connect_by(transport, place, tasks, asker, newest, limit).await,
+        Err(ConnectError::NoInitialize) => connect_by(transport, place, tasks, asker, newest, limit).await,
         answer => answer,
     }
     .map_err(|why| match why {
-        NoLink::NoInitialize => "it does not know how to begin: it is no MCP server, or a newer one".to_owned(),
-        NoLink::Closed => "it closed the connection".to_owned(),
-        NoLink::Other(why) => why,
+        ConnectError::NoInitialize => "it does not know how to begin: it is no MCP server, or a newer one".to_owned(),
+        ConnectError::Closed => "it closed the connection".to_owned(),
+        ConnectError::Other(why) => why,
     })
 }
 
 async fn connect_by(
     transport: Transport<'_>,
-    place: &Place,
+    place: &ServerContext,
     tasks: &TaskTracker,
     asker: Asker,
     lifecycle: ClientLifecycleMode,
     limit: Limit,
-) -> Result<Link, NoLink> {
+) -> Result<Link, ConnectError> {
     let (changed, changes) = mpsc::channel(1);
-    let handler = Handler { board: Board::default(), asker, changed };
+    let handler = Handler { board: ProgressListeners::default(), asker, changed };
     match transport {
         Transport::Pipe(pipe) => Ok(Link::new(serve(handler, pipe.connect(), lifecycle, limit).await?, changes, None)),
         Transport::Reach(McpReach::Http { url, headers }) => {
-            let transport = http::transport(url, headers).map_err(NoLink::Other)?;
+            let transport = http::transport(url, headers).map_err(ConnectError::Other)?;
             Ok(Link::new(serve(handler, transport, lifecycle, limit).await?, changes, None))
         }
         Transport::Reach(McpReach::Stdio { command, args, env, cwd }) => {
@@ -144,11 +145,12 @@ async fn connect_by(
                 cwd: Some(cwd.as_ref().map_or_else(|| place.folder.clone(), |cwd| place.folder.join(cwd))),
                 stdin: StdinMode::Piped,
             };
-            let child = spawn(program, &place.keeper).await.map_err(|error| NoLink::Other(chain(&error)))?;
+            let child =
+                spawn(program, &place.keeper).await.map_err(|error| ConnectError::Other(error_chain(&error)))?;
             let (ours, theirs) = tokio::io::duplex(PIPE);
-            let noise = Noise::default();
+            let noise = StrayOutput::default();
             let task = tasks.spawn(pipe::carry(child, theirs, noise.clone()));
-            let program = Carried { task, noise };
+            let program = PipedProgram { task, noise };
             match serve(handler, ours, lifecycle, limit).await {
                 Ok(served) => Ok(Link::new(served, changes, Some(program))),
                 Err(why) => Err(program.last_words(why).await),
@@ -162,53 +164,60 @@ async fn serve<T, E, A>(
     transport: T,
     lifecycle: ClientLifecycleMode,
     limit: Limit,
-) -> Result<RunningService<RoleClient, Handler>, NoLink>
+) -> Result<RunningService<RoleClient, Handler>, ConnectError>
 where
     T: IntoTransport<RoleClient, E, A>,
     E: Error + Send + Sync + 'static,
 {
     match timeout_at(limit.at, Box::pin(handler.serve_with_lifecycle(transport, lifecycle))).await {
-        Err(_) => Err(NoLink::Other(format!("it did not answer within {}", shown(limit.after)))),
+        Err(_) => Err(ConnectError::Other(format!("it did not answer within {}", shown(limit.after)))),
         Ok(Ok(served)) => Ok(served),
         Ok(Err(ClientInitializeError::JsonRpcError(error))) if error.code == ErrorCode::METHOD_NOT_FOUND => {
-            Err(NoLink::NoInitialize)
+            Err(ConnectError::NoInitialize)
         }
-        Ok(Err(ClientInitializeError::ConnectionClosed(_))) => Err(NoLink::Closed),
+        Ok(Err(ClientInitializeError::ConnectionClosed(_))) => Err(ConnectError::Closed),
         Ok(Err(ClientInitializeError::TransportError { error, .. })) => {
-            Err(NoLink::Other(http::words(error.error.as_ref())))
+            Err(ConnectError::Other(http::words(error.error.as_ref())))
         }
-        Ok(Err(error)) => Err(NoLink::Other(chain(&error))),
+        Ok(Err(error)) => Err(ConnectError::Other(error_chain(&error))),
     }
 }
 
-impl Carried {
-    /// Waits for the program's end, which is near since nobody holds its pipe any more, and adds what it said last.
-    async fn last_words(self, why: NoLink) -> NoLink {
+impl PipedProgram {
+    /// Waits for the program's exit, which is near since nobody holds its pipe any more, and adds the end of its
+    /// stderr.
+    async fn last_words(self, why: ConnectError) -> ConnectError {
         let noise = self.noise.words();
         let exit = self.task.await.unwrap_or_default();
         match why {
-            NoLink::NoInitialize => NoLink::NoInitialize,
-            NoLink::Closed => NoLink::Other(format!("{}{noise}", pipe::ended(&exit))),
-            // How it ended is our doing, and no news.
-            NoLink::Other(why) if exit.stderr_tail.is_empty() => NoLink::Other(format!("{why}{noise}")),
-            NoLink::Other(why) => NoLink::Other(format!("{why}{noise}; on its stderr: {}", pipe::last_words(&exit))),
+            ConnectError::NoInitialize => ConnectError::NoInitialize,
+            ConnectError::Closed => ConnectError::Other(format!("{}{noise}", pipe::ended(&exit))),
+            // We ended it ourselves, so its exit says nothing.
+            ConnectError::Other(why) if exit.stderr_tail.is_empty() => ConnectError::Other(format!("{why}{noise}")),
+            ConnectError::Other(why) => {
+                ConnectError::Other(format!("{why}{noise}; on its stderr: {}", pipe::last_words(&exit)))
+            }
         }
     }
 }
 
 impl Link {
-    fn new(served: RunningService<RoleClient, Handler>, changed: mpsc::Receiver<()>, program: Option<Carried>) -> Self {
+    fn new(
+        served: RunningService<RoleClient, Handler>,
+        changed: mpsc::Receiver<()>,
+        program: Option<PipedProgram>,
+    ) -> Self {
         let Handler { board, asker, .. } = served.service().clone();
-        let line = Line { peer: served.peer().clone(), board, asker };
+        let line = Connection { peer: served.peer().clone(), board, asker };
         let stop = served.cancellation_token();
         Self { line, changed, service: Box::pin(served.waiting()), stop, program }
     }
 
-    /// Waits until the server does something by itself. Cancel safe.
-    pub(super) async fn news(&mut self) -> News {
+    /// Waits for something the server does unasked. Cancel safe.
+    pub(super) async fn news(&mut self) -> ServerEvent {
         tokio::select! {
-            _ = &mut self.service => News::Ended,
-            Some(()) = self.changed.recv() => News::Tools,
+            _ = &mut self.service => ServerEvent::Ended,
+            Some(()) = self.changed.recv() => ServerEvent::Tools,
         }
     }
 
@@ -216,25 +225,25 @@ impl Link {
     pub(super) async fn why(self) -> String {
         drop(self.service);
         let why = match self.program {
-            Some(program) => program.last_words(NoLink::Closed).await,
-            None => NoLink::Closed,
+            Some(program) => program.last_words(ConnectError::Closed).await,
+            None => ConnectError::Closed,
         };
         match why {
-            NoLink::Other(why) => why,
-            NoLink::Closed | NoLink::NoInitialize => "the connection is gone".to_owned(),
+            ConnectError::Other(why) => why,
+            ConnectError::Closed | ConnectError::NoInitialize => "the connection is gone".to_owned(),
         }
     }
 
-    /// Ends it because it is of no use, and says why: the server's own end says more than what came of it.
+    /// Closes a connection that is of no use and says why: the server's own exit says more than the failed request.
     pub(super) async fn failed(mut self, why: String) -> String {
-        if let Ok(News::Ended) = timeout(END_SHOWS, self.news()).await {
+        if let Ok(ServerEvent::Ended) = timeout(END_SHOWS, self.news()).await {
             return self.why().await;
         }
         self.close().await;
         why
     }
 
-    /// Ends it, and the program with all it started.
+    /// Closes it, and ends the program with all it started.
     pub(super) async fn close(self) {
         self.stop.cancel();
         timeout(CLOSE_LIMIT, self.service).await.ok(); // a program is ended all the same
@@ -244,7 +253,7 @@ impl Link {
     }
 }
 
-/// All tools of a server, each once.
+/// All tools of a server, without duplicates.
 pub(super) async fn tools(peer: &Peer<RoleClient>, limit: Option<Duration>) -> Result<Vec<Tool>, String> {
     let limit = limit.map_or(LIST_LIMIT, |limit| limit.min(LIST_LIMIT));
     let mut tools = Tools::default();
@@ -253,7 +262,7 @@ pub(super) async fn tools(peer: &Peer<RoleClient>, limit: Option<Duration>) -> R
         let page = cursor.take().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
         let listed = timeout(limit, peer.list_tools(page)).await;
         let listed = listed.map_err(|_| format!("it did not list its tools within {}", shown(limit)))?;
-        let listed = listed.map_err(|error| format!("it did not list its tools: {}", chain(&error)))?;
+        let listed = listed.map_err(|error| format!("it did not list its tools: {}", error_chain(&error)))?;
         tools.add(listed.tools);
         cursor = listed.next_cursor;
         if cursor.is_none() || tools.is_full() {
@@ -284,40 +293,9 @@ impl Tools {
     }
 }
 
-/// A time as people write it.
+/// A duration in words.
 pub(super) fn shown(time: Duration) -> String {
     if time.subsec_millis() == 0 { format!("{} s", time.as_secs()) } else { format!("{} ms", time.as_millis()) }
-}
-
-/// How HTTP errors name an address.
-const ADDRESS: &str = " for url (";
-
-/// An error with its causes, each once, and without addresses.
-pub(super) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let words = cause.to_string();
-        if !text.contains(&words) {
-            text.push_str(": ");
-            text.push_str(&words);
-        }
-        source = cause.source();
-    }
-    without_addresses(&text)
-}
-
-/// The text without the addresses in it, which may hold a secret.
-fn without_addresses(text: &str) -> String {
-    let mut kept = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, address)) = rest.split_once(ADDRESS)
-        && let Some((_, after)) = address.split_once(')')
-    {
-        kept.push_str(before);
-        rest = after;
-    }
-    kept + rest
 }
 
 #[cfg(test)]
@@ -325,26 +303,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn addresses_are_left_out() {
-        for (text, expected) in [
-            ("error for url (http://a/?key=1): timed out", "error: timed out"),
-            (" for url (a) for url (b)", ""),
-            ("none for url (open", "none for url (open"),
-            ("plain", "plain"),
-        ] {
-            assert_eq!(without_addresses(text), expected);
-        }
-    }
-
-    /// The message of a server's error was once searched and moved again for each address in it.
-    #[test]
-    fn very_many_addresses_are_left_out_in_linear_time() {
-        let text = without_addresses(&format!("a{ADDRESS})").repeat(500_000));
-        assert_eq!(text.len(), 500_000);
-        assert_eq!(without_addresses(&ADDRESS.repeat(500_000)).len(), ADDRESS.len() * 500_000);
-    }
 
     #[test]
     fn a_tool_is_listed_once_and_no_more_than_are_taken() {

@@ -1,4 +1,4 @@
-//! What a server says unasked: how a call gets on, that its tools are others now, and what it wants from us.
+//! What a server sends unasked: progress of calls, changed tools, and requests to us.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,19 +17,19 @@ use tokio::sync::mpsc;
 use super::elicit::Asker;
 use crate::tool::Progress;
 
-/// How much of a server's words is shown.
+/// How much of a server's message is shown.
 const SHOWN: usize = 2000;
 
-/// The calls that run, and who wants to know of them. A listener that is slow misses something.
+/// The running calls and who listens to their progress. A slow listener misses messages.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Board(Arc<Mutex<HashMap<ProgressToken, mpsc::Sender<Progress>>>>);
+pub(super) struct ProgressListeners(Arc<Mutex<HashMap<ProgressToken, mpsc::Sender<Progress>>>>);
 
-impl Board {
+impl ProgressListeners {
     fn calls(&self) -> MutexGuard<'_, HashMap<ProgressToken, mpsc::Sender<Progress>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells `listener` how the call gets on, until the entry is dropped.
+    /// Sends the call's progress to `listener` until the entry is dropped.
     pub(super) fn enter(&self, token: ProgressToken, listener: mpsc::Sender<Progress>) -> Entry {
         self.calls().insert(token.clone(), listener);
         Entry { board: self.clone(), token }
@@ -41,7 +41,7 @@ impl Board {
         }
     }
 
-    /// For what belongs to no call in particular.
+    /// For messages that belong to no call.
     fn tell_all(&self, message: &str) {
         let message: String = message.chars().take(SHOWN).collect();
         for listener in self.calls().values() {
@@ -53,7 +53,7 @@ impl Board {
 /// A call on the board.
 #[derive(Debug)]
 pub(super) struct Entry {
-    board: Board,
+    board: ProgressListeners,
     token: ProgressToken,
 }
 
@@ -63,10 +63,10 @@ impl Drop for Entry {
     }
 }
 
-/// Our side of one connection.
+/// Our side of a connection.
 #[derive(Debug, Clone)]
 pub(super) struct Handler {
-    pub(super) board: Board,
+    pub(super) board: ProgressListeners,
     pub(super) asker: Asker,
     /// Its tools are others now.
     pub(super) changed: mpsc::Sender<()>,
@@ -86,7 +86,7 @@ impl ClientHandler for Handler {
     async fn on_progress(&self, said: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
         let share = said.total.filter(|total| *total > 0.0).map(|total| (said.progress / total).clamp(0.0, 1.0));
         let message = said.message.map(|message| message.chars().take(SHOWN).collect());
-        // Without a total the number is all there is to see.
+        // Without a total the number is all there is to show.
         let message = message.or_else(|| share.is_none().then(|| format!("{}", said.progress)));
         self.board.tell(&said.progress_token, Progress { output: None, share, message });
     }

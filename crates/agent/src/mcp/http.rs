@@ -1,21 +1,19 @@
-//! A server that is an address: streamable HTTP.
+//! Servers reached over streamable HTTP.
 
 use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
 
-use multitap_outbound::Endpoint;
+use multitap_outbound::{Endpoint, causes, error_chain};
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 
-use super::connect::chain;
-
-/// How often a server may send us elsewhere.
+/// Most redirects that are followed.
 const MOST_REDIRECTS: usize = 5;
 
-/// The way to an address.
+/// The transport to an address.
 pub(super) fn transport(
     url: &str,
     headers: &BTreeMap<String, String>,
@@ -28,10 +26,10 @@ pub(super) fn transport(
 
 fn client(url: &Url) -> Result<Client, String> {
     let http = Endpoint::of(url).client().map_err(|error| error.to_string())?.redirect(stay(url.clone()));
-    http.build().map_err(|error| chain(&error))
+    http.build().map_err(causes)
 }
 
-/// Headers may be secrets, which are for this server and no other.
+/// Follows redirects within the origin only: headers may be secrets meant for this server.
 fn stay(at: Url) -> Policy {
     Policy::custom(move |attempt| {
         let same = attempt.url().origin() == at.origin();
@@ -48,14 +46,14 @@ fn header((name, value): (&String, &String)) -> Result<(HeaderName, HeaderValue)
     Ok((key, value))
 }
 
-/// What went wrong on the way, with its causes.
+/// The error with its causes.
 pub(super) fn words(error: &(dyn Error + Send + Sync + 'static)) -> String {
     match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
-        Some(StreamableHttpError::Client(error)) => chain(error),
+        Some(StreamableHttpError::Client(error)) => error_chain(error),
         Some(StreamableHttpError::AuthRequired(_)) => "it wants somebody to sign in first: set its headers".to_owned(),
         Some(StreamableHttpError::UnexpectedServerResponse(answer)) if answer.contains("40") => {
             format!("{answer}; it may speak the older HTTP with SSE, which is not supported")
         }
-        Some(_) | None => chain(error),
+        Some(_) | None => error_chain(error),
     }
 }

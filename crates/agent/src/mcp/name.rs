@@ -1,11 +1,11 @@
-//! What the model calls a tool of a server: `mcp__SERVER__TOOL`, in letters that every provider takes.
+//! What the model calls a tool of a server: `mcp__SERVER__TOOL`, in characters that every provider accepts.
 
 use std::collections::HashMap;
 
-/// The longest name that every provider takes.
+/// The longest name that every provider accepts.
 const LONGEST: usize = 64;
 
-/// The names of a server's tools, which are all different, in their order. No tool of another server has one of them.
+/// Distinct names for a server's tools, in order. No tool of another server gets one of them.
 pub(super) fn names(server: &str, tools: &[&str]) -> Vec<String> {
     let named: Vec<_> = tools.iter().map(|tool| name(server, tool)).collect();
     let mut counts: HashMap<&str, usize> = HashMap::new();
@@ -13,7 +13,7 @@ pub(super) fn names(server: &str, tools: &[&str]) -> Vec<String> {
         *counts.entry(name).or_default() += 1;
     }
     let one = |(tool, name): (&&str, &String)| {
-        // A tool that has the name by right keeps it, wherever it stands.
+        // A tool whose own name is unambiguous keeps it, wherever it stands.
         let alike = counts.get(name.as_str()).is_some_and(|count| *count > 1);
         if alike && plain(tool) != **tool { marked(name, server, tool) } else { name.clone() }
     };
@@ -21,14 +21,14 @@ pub(super) fn names(server: &str, tools: &[&str]) -> Vec<String> {
 }
 
 fn name(server: &str, tool: &str) -> String {
-    // The first two underscores behind the server's name are those that end it.
+    // The first two underscores after the server's name are its end.
     let mut part = plain(server);
     while part.contains("__") {
         part = part.replace("__", "_");
     }
     let part = part.trim_end_matches('_');
     let name = format!("mcp__{part}__{}", plain(tool));
-    // Two servers may look alike once their names are plain.
+    // Two servers may look alike once their names are sanitised.
     if part != server || name.len() > LONGEST { marked(&name, server, tool) } else { name }
 }
 
@@ -36,14 +36,14 @@ fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' }).collect()
 }
 
-/// The name with a mark that only this tool of this server has.
+/// The name with a hash that only this tool of this server has.
 fn marked(name: &str, server: &str, tool: &str) -> String {
     let mark = format!("_{:08x}", mark(&[server, "\0", tool]));
     let kept: String = name.chars().take(LONGEST - mark.len()).collect();
     kept + &mark
 }
 
-/// FNV-1a: the same in every session, so that a conversation that is taken up finds its tools.
+/// FNV-1a: stable across sessions, so that a resumed conversation finds its tools.
 fn mark(parts: &[&str]) -> u32 {
     let bytes = parts.iter().flat_map(|part| part.bytes());
     bytes.fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))

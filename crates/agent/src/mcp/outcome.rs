@@ -1,4 +1,4 @@
-//! A server's answer to a call as the outcome of a tool. What is too large is cut, and says so.
+//! Turns a server's answer into a tool outcome. What is too large is cut, and says so.
 
 use multitap_event::Image;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use crate::tool::Outcome;
 
-/// How much text of one answer is taken.
+/// Most text taken from one answer.
 const MOST_TEXT: usize = 256 * 1024;
 /// How large a picture may be, in base64.
 const LARGEST_IMAGE: usize = 7 * 1024 * 1024;
-/// How many pictures of one answer are taken.
+/// Most pictures taken from one answer.
 const MOST_IMAGES: usize = 8;
-/// The pictures that models take.
+/// Picture types that models accept.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 pub(super) fn outcome(answer: CallToolResult) -> Outcome {
@@ -79,7 +79,7 @@ fn shown(content: &Value) -> String {
     if fits(content) { serde_json::to_string_pretty(content).unwrap_or_default() } else { content.to_string() }
 }
 
-/// Whether people can be shown all of it.
+/// Whether it is small enough to be shown.
 fn fits(content: &Value) -> bool {
     content.to_string().len() <= MOST_TEXT
 }

@@ -1,5 +1,5 @@
-//! Pipes in memory to servers. The lines of a server that is a program go through one, so that what is no message stays
-//! out; a server of this process is reached by one alone.
+//! In-memory pipes to servers. The lines of a server program pass through one, which filters out what is not a
+//! message; a server of this process is reached through one alone.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -8,21 +8,21 @@ use std::time::Duration;
 use multitap_process::{Child, Exit, Line, Lines, Patience};
 use tokio::io::{AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf, split};
 
-/// How much may wait in the pipe, each way.
+/// Capacity of the pipe, each way.
 pub(super) const PIPE: usize = 64 * 1024;
 /// How long a server may leave a full pipe unread.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How much of a line that is no message is kept.
+/// How much of a stray line is kept.
 const SHOWN: usize = 200;
-/// How much of the end of its stderr an error repeats.
+/// How much of the end of stderr an error repeats.
 const LAST_WORDS: usize = 1000;
 
-/// The way to a server that runs in this process. A clone leads to the same server.
+/// Connects to a server in this process. A clone connects to the same server.
 #[derive(Clone)]
 pub struct McpPipe(Arc<dyn Fn() -> DuplexStream + Send + Sync>);
 
 impl McpPipe {
-    /// `connect` begins to serve one more client, and returns that client's end. It is called within a runtime.
+    /// `connect` starts to serve one more client and returns that client's end. It is called within a runtime.
     pub fn new(connect: impl Fn() -> DuplexStream + Send + Sync + 'static) -> Self {
         Self(Arc::new(connect))
     }
@@ -38,11 +38,11 @@ impl fmt::Debug for McpPipe {
     }
 }
 
-/// The first thing a server wrote to its stdout that is no message.
+/// The first line a server wrote to stdout that is not a message.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Noise(Arc<OnceLock<String>>);
+pub(super) struct StrayOutput(Arc<OnceLock<String>>);
 
-impl Noise {
+impl StrayOutput {
     fn heard(&self, line: &str) {
         let line = line.trim();
         if !line.is_empty() {
@@ -61,7 +61,7 @@ impl Noise {
 }
 
 /// Carries lines both ways until either side ends, then ends the program with all it started.
-pub(super) async fn carry(mut child: Child, pipe: DuplexStream, noise: Noise) -> Exit {
+pub(super) async fn carry(mut child: Child, pipe: DuplexStream, noise: StrayOutput) -> Exit {
     let (from_us, to_us) = split(pipe);
     {
         let Child { stdin, stdout, .. } = &mut child;
@@ -73,7 +73,7 @@ pub(super) async fn carry(mut child: Child, pipe: DuplexStream, noise: Noise) ->
     child.stop(Patience::default()).await
 }
 
-async fn outward<R>(stdout: &mut Lines<R>, mut to_us: WriteHalf<DuplexStream>, noise: &Noise)
+async fn outward<R>(stdout: &mut Lines<R>, mut to_us: WriteHalf<DuplexStream>, noise: &StrayOutput)
 where
     R: tokio::io::AsyncRead + Unpin,
 {
@@ -103,7 +103,7 @@ async fn inward(from_us: ReadHalf<DuplexStream>, stdin: &mut multitap_process::S
     }
 }
 
-/// How a program ended, in words for people.
+/// How a program ended, in words.
 pub(super) fn ended(exit: &Exit) -> String {
     if exit.stderr_tail.is_empty() {
         format!("it ended ({exit})")
@@ -112,7 +112,7 @@ pub(super) fn ended(exit: &Exit) -> String {
     }
 }
 
-/// The end of what it wrote to its stderr.
+/// The end of its stderr.
 pub(super) fn last_words(exit: &Exit) -> String {
     let surplus = exit.stderr_tail.chars().count().saturating_sub(LAST_WORDS);
     exit.stderr_tail.chars().skip(surplus).collect()

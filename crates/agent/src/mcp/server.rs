@@ -1,4 +1,4 @@
-//! One server: the task that owns its connection, and the handle by which it is seen and called.
+//! One server: the task that owns its connection, and the handle through which it is seen and called.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::connect::{self, Line, Link, News};
-use super::{Change, Place, name};
+use super::connect::{self, Connection, Link, ServerEvent};
+use super::{ServerChange, ServerContext, name};
 use crate::tool::Spec;
 
-/// How many wishes may wait; those who wish wait then.
+/// Most queued requests to the owner; senders wait then.
 const WISHES: usize = 8;
-/// How long the description of a tool may be.
+/// Longest description of a tool.
 const LONGEST_DESCRIPTION: usize = 8 * 1024;
 
 /// A server, as others see it.
@@ -24,27 +24,27 @@ pub(super) struct Server {
     pub(super) name: String,
     pub(super) config: Arc<McpServer>,
     pub(super) state: watch::Receiver<State>,
-    pub(super) wishes: mpsc::Sender<Wish>,
+    pub(super) wishes: mpsc::Sender<OwnerRequest>,
 }
 
-/// What the owner of a connection is asked for.
+/// A request to the owner of the connection.
 #[derive(Debug)]
-pub(super) enum Wish {
+pub(super) enum OwnerRequest {
     /// Connect, if there is no connection.
     Connect,
-    /// Give the connection up: what was sent on it did not arrive.
+    /// Drop the connection: what was sent on it did not arrive.
     GiveUp(String),
 }
 
-/// How a server is.
+/// The state of a server.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct State {
     pub(crate) status: Status,
     /// Why it is not connected.
     pub(crate) error: Option<String>,
-    /// Those it had, if it is gone: a call to one brings it back.
+    /// The last known tools if it is gone: a call to one reconnects.
     tools: Arc<[Offered]>,
-    pub(super) line: Option<Line>,
+    pub(super) line: Option<Connection>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -52,9 +52,9 @@ pub(crate) enum Status {
     #[default]
     Starting,
     Connected,
-    /// It did not come up.
+    /// It did not start.
     Failed,
-    /// It was there and is gone.
+    /// It was connected and is gone.
     Disconnected,
 }
 
@@ -81,7 +81,7 @@ impl State {
         self.tools.iter().map(|tool| tool.spec.clone()).collect()
     }
 
-    /// The server's own name of the tool that the model knows by that one.
+    /// The server's own name of the tool that the model knows by that name.
     pub(super) fn native(&self, name: &str) -> Option<String> {
         self.tools.iter().find(|tool| tool.spec.name == name).map(|tool| tool.native.clone())
     }
@@ -93,12 +93,12 @@ impl State {
 }
 
 impl Server {
-    /// Begins to connect. The task ends when it is told to stop, or when nobody holds a handle any more.
+    /// Starts to connect. The task ends when it is told to, or when the last handle is dropped.
     pub(super) fn start(
         name: &str,
         config: McpServer,
-        place: Place,
-        changes: mpsc::Sender<Change>,
+        place: ServerContext,
+        changes: mpsc::Sender<ServerChange>,
         tasks: &TaskTracker,
         stop: &CancellationToken,
     ) -> Self {
@@ -127,9 +127,9 @@ impl Server {
         self.config.trust
     }
 
-    /// Waits while it is just starting.
+    /// Waits while it is starting.
     pub(super) async fn settled(&self) {
-        // An owner that is gone settles nothing more.
+        // Without an owner the state changes no more.
         self.state.clone().wait_for(|state| state.status != Status::Starting).await.ok();
     }
 }
@@ -138,16 +138,16 @@ impl Server {
 struct Owner {
     name: String,
     config: Arc<McpServer>,
-    place: Place,
+    place: ServerContext,
     now: watch::Sender<State>,
-    changes: mpsc::Sender<Change>,
-    wished: mpsc::Receiver<Wish>,
+    changes: mpsc::Sender<ServerChange>,
+    wished: mpsc::Receiver<OwnerRequest>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
-/// Whether a server goes on.
-enum Goes {
+/// Whether the task continues.
+enum Next {
     On,
     Out,
 }
@@ -164,13 +164,13 @@ impl Owner {
             match connected {
                 Ok((link, tools)) => {
                     self.have(link.line.clone(), tools).await;
-                    if let Goes::Out = self.keep(link).await {
+                    if let Next::Out = self.keep(link).await {
                         return;
                     }
                 }
                 Err(why) => self.tell(Status::Failed, Some(why)).await,
             }
-            if let Goes::Out = self.wait().await {
+            if let Next::Out = self.wait().await {
                 return;
             }
         }
@@ -184,58 +184,58 @@ impl Owner {
         }
     }
 
-    /// Stays with a connection until it ends.
-    async fn keep(&mut self, mut link: Link) -> Goes {
+    /// Serves a connection until it ends.
+    async fn keep(&mut self, mut link: Link) -> Next {
         let stop = self.stop.clone();
         loop {
             tokio::select! {
                 () = stop.cancelled() => {
                     link.close().await;
-                    return Goes::Out;
+                    return Next::Out;
                 }
                 news = link.news() => match news {
-                    News::Ended => {
+                    ServerEvent::Ended => {
                         let why = link.why().await;
                         self.tell(Status::Disconnected, Some(why)).await;
-                        return Goes::On;
+                        return Next::On;
                     }
-                    News::Tools => match connect::tools(&link.line.peer, self.config.timeout).await {
+                    ServerEvent::Tools => match connect::tools(&link.line.peer, self.config.timeout).await {
                         Ok(tools) => self.have(link.line.clone(), tools).await,
                         Err(error) => tracing::warn!(server = self.name, error, "its tools are unknown now"),
                     },
                 },
                 wish = self.wished.recv() => match wish {
-                    Some(Wish::Connect) => {}
-                    Some(Wish::GiveUp(why)) => {
+                    Some(OwnerRequest::Connect) => {}
+                    Some(OwnerRequest::GiveUp(why)) => {
                         link.close().await;
                         self.tell(Status::Disconnected, Some(why)).await;
-                        return Goes::On;
+                        return Next::On;
                     }
                     None => {
                         link.close().await;
-                        return Goes::Out;
+                        return Next::Out;
                     }
                 },
             }
         }
     }
 
-    /// Waits until somebody wants a server that is gone.
-    async fn wait(&mut self) -> Goes {
+    /// Waits until somebody needs a server that is gone.
+    async fn wait(&mut self) -> Next {
         let stop = self.stop.clone();
         loop {
             tokio::select! {
-                () = stop.cancelled() => return Goes::Out,
+                () = stop.cancelled() => return Next::Out,
                 wish = self.wished.recv() => match wish {
-                    Some(Wish::Connect) => return Goes::On,
-                    Some(Wish::GiveUp(_)) => {}
-                    None => return Goes::Out,
+                    Some(OwnerRequest::Connect) => return Next::On,
+                    Some(OwnerRequest::GiveUp(_)) => {}
+                    None => return Next::Out,
                 },
             }
         }
     }
 
-    async fn have(&self, line: Line, tools: Vec<Tool>) {
+    async fn have(&self, line: Connection, tools: Vec<Tool>) {
         let offered: Vec<_> = tools.into_iter().filter(|tool| self.config.offers(&tool.name)).collect();
         let tools = offer(&self.name, &offered);
         self.set(State { status: Status::Connected, error: None, tools, line: Some(line) }).await;
@@ -247,18 +247,18 @@ impl Owner {
         self.set(State { status, error, tools, line: None }).await;
     }
 
-    /// It is told first: who sees that a server has settled finds the word about it.
+    /// Reports the change first: whoever sees the new state finds the message about it.
     async fn set(&self, state: State) {
-        let change = Change { name: self.name.clone(), state: state.clone() };
+        let change = ServerChange { name: self.name.clone(), state: state.clone() };
         tokio::select! {
             () = self.stop.cancelled() => {}
-            told = self.changes.send(change) => drop(told), // nobody wants to know
+            reported = self.changes.send(change) => drop(reported), // nobody wants to know
         }
         self.now.send_replace(state);
     }
 }
 
-/// A server's tools as the model is told of them.
+/// A server's tools as they are offered to the model.
 fn offer(server: &str, tools: &[Tool]) -> Arc<[Offered]> {
     let natives: Vec<_> = tools.iter().map(|tool| tool.name.as_ref()).collect();
     let names = name::names(server, &natives);
@@ -270,15 +270,15 @@ fn offer(server: &str, tools: &[Tool]) -> Arc<[Offered]> {
             parameters: parameters(tool),
             kind: ToolKind::Mcp,
             server: Some(server.to_owned()),
-            // What a server says about its tools lets none of them run unasked, nor together with others.
-            looks: false,
+            // A server's hints about its tools let none of them run unasked, or in parallel.
+            read_only: false,
         };
         Offered { native: tool.name.to_string(), spec }
     });
     offered.collect()
 }
 
-/// The schema of a tool's arguments, without what models' providers stumble over.
+/// The schema of a tool's arguments, without what model providers reject.
 fn parameters(tool: &Tool) -> Value {
     let mut schema = tool.input_schema.as_ref().clone();
     schema.remove("$schema");

@@ -45,15 +45,15 @@ impl Scene {
         self
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> ServerContext {
         let folder = self.folder.path().canonicalize().unwrap();
         let (env, pipes) = (BTreeMap::new(), BTreeMap::new());
         // Nobody is there to be asked.
         let (asks, _) = mpsc::channel(1);
-        Place { keeper: Keeper::Group, hidden_env: vec!["SECRET".to_owned()], folder, env, pipes, asks }
+        ServerContext { keeper: Keeper::Group, hidden_env: vec!["SECRET".to_owned()], folder, env, pipes, asks }
     }
 
-    async fn start(&self) -> (Toolbox, mpsc::Receiver<Change>) {
+    async fn start(&self) -> (Toolbox, mpsc::Receiver<ServerChange>) {
         let (mcp, changes) = Servers::start(&self.servers, &self.place());
         timeout(LONG, mcp.settled()).await.unwrap();
         let workspace = Workspace::new(&self.place().folder, &[], None).unwrap();
@@ -74,13 +74,13 @@ async fn run(toolbox: &Toolbox, name: &str, arguments: Value) -> Outcome {
     let job = toolbox.prepare(&call(name, arguments)).await.unwrap();
     timeout(
         LONG,
-        toolbox.run(crate::policy::Approved::in_a_test(job), Doing { progress, stop: CancellationToken::new() }),
+        toolbox.run(crate::policy::Approved::in_a_test(job), ToolContext { progress, stop: CancellationToken::new() }),
     )
     .await
     .unwrap()
 }
 
-fn change<'a>(changes: &'a [Change], name: &str) -> &'a Change {
+fn change<'a>(changes: &'a [ServerChange], name: &str) -> &'a ServerChange {
     changes.iter().find(|change| change.name == name).unwrap()
 }
 
@@ -89,7 +89,10 @@ async fn a_tool_of_a_server_is_a_tool_like_any_other() {
     let scene = Scene::new().with("test", "");
     let (toolbox, mut changes) = scene.start().await;
     let spec = toolbox.spec("mcp__test__echo").unwrap();
-    assert_eq!((spec.description.as_str(), spec.server.as_deref(), spec.looks), ("Says it again", Some("test"), false));
+    assert_eq!(
+        (spec.description.as_str(), spec.server.as_deref(), spec.read_only),
+        ("Says it again", Some("test"), false)
+    );
     let schema = json!({ "type": "object", "properties": { "message": { "type": "string" } } });
     assert_eq!(spec.parameters, schema, "without $schema");
     let job = toolbox.prepare(&call("mcp__test__echo", json!({ "message": "hi" }))).await.unwrap();
@@ -191,18 +194,18 @@ async fn a_server_that_stays_away_fails_the_call() {
 async fn a_call_tells_how_it_gets_on_and_can_be_stopped() {
     let scene = Scene::new().with("test", "");
     let (toolbox, _changes) = scene.start().await;
-    let (progress, mut told) = mpsc::channel(64);
+    let (progress, mut reported) = mpsc::channel(64);
     let stop = CancellationToken::new();
     let job = toolbox.prepare(&call("mcp__test__slow", json!({}))).await.unwrap();
-    let doing = Doing { progress, stop: stop.clone() };
+    let context = ToolContext { progress, stop: stop.clone() };
     let watch = async {
-        let first = told.recv().await.unwrap();
+        let first = reported.recv().await.unwrap();
         assert_eq!(first, Progress { output: None, share: Some(0.25), message: Some("a quarter".to_owned()) });
-        assert_eq!(told.recv().await.unwrap().message.as_deref(), Some("a word on the way"));
+        assert_eq!(reported.recv().await.unwrap().message.as_deref(), Some("a word on the way"));
         stop.cancel();
     };
     let (outcome, ()) =
-        timeout(LONG, async { tokio::join!(toolbox.run(crate::policy::Approved::in_a_test(job), doing), watch) })
+        timeout(LONG, async { tokio::join!(toolbox.run(crate::policy::Approved::in_a_test(job), context), watch) })
             .await
             .unwrap();
     assert_eq!(outcome.outcome, ToolOutcome::Cancelled);

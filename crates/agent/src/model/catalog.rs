@@ -1,7 +1,7 @@
-//! What is known of models by their names: whose they are, how much they hold, how they think.
+//! What is known of models by name: their provider, context window, way of thinking.
 //!
-//! Names that are not known yet are taken for newer ones of their family. Nothing here asks anybody; a provider that
-//! knows better says so in its errors.
+//! Unknown names count as newer members of their family. Nothing here asks a server; a provider that knows better
+//! says so in its errors.
 
 use super::vendor::Vendor;
 
@@ -14,12 +14,12 @@ pub(crate) fn listed(vendor: Vendor) -> &'static [&'static str] {
     }
 }
 
-/// The model of a provider that is taken when none is named.
+/// The provider's default model.
 pub(crate) fn default(vendor: Vendor) -> &'static str {
     listed(vendor).first().copied().unwrap_or_default()
 }
 
-/// Whose model a bare name is.
+/// The provider of a bare model name.
 pub(crate) fn vendor_of(model: &str) -> Option<Vendor> {
     let model = model.to_ascii_lowercase();
     let begins = |words: &[&str]| words.iter().any(|word| model.starts_with(word));
@@ -37,7 +37,7 @@ pub(crate) fn vendor_of(model: &str) -> Option<Vendor> {
     }
 }
 
-/// How many tokens a model holds, as far as its family tells; rather too few than too many.
+/// The model's context window, as far as its family tells; too small rather than too large.
 pub(crate) fn window(vendor: Vendor, model: &str) -> Option<u64> {
     match vendor {
         Vendor::Anthropic => Some(match claude(model)? {
@@ -75,38 +75,38 @@ fn openai_window(model: &str) -> Option<u64> {
 /// How a model is told to think.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Thinking {
-    /// It decides by itself, and can be told how hard to try. `off` says whether it can be told not to.
+    /// It decides by itself, and can be told how hard to try. `off` says how to switch thinking off.
     Adaptive { off: Off },
-    /// It takes a number of tokens, and does not think when none is said.
+    /// It takes a number of tokens, and does not think without one.
     Budget,
-    /// It cannot, or not by any way that is known.
+    /// It cannot, or not in a known way.
     None,
 }
 
-/// Whether a model can be told not to think.
+/// How thinking is switched off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Off {
     Never,
-    /// By saying so.
-    Said,
-    /// By saying nothing.
-    Unsaid,
+    /// By an explicit setting.
+    Explicit,
+    /// By leaving the setting out.
+    Omitted,
 }
 
-/// How that model of Anthropic's thinks.
+/// How that model of Anthropic thinks.
 pub(crate) fn claude_thinking(model: &str) -> Thinking {
     match claude(model) {
         Some(("fable" | "mythos", _)) => Thinking::Adaptive { off: Off::Never },
         Some(("haiku", (4, _))) => Thinking::Budget,
         Some((_, version)) if version >= (5, 5) => Thinking::Adaptive { off: Off::Never },
-        Some((_, version)) if version >= (5, 0) => Thinking::Adaptive { off: Off::Said },
-        Some((_, version)) if version >= (4, 6) => Thinking::Adaptive { off: Off::Unsaid },
+        Some((_, version)) if version >= (5, 0) => Thinking::Adaptive { off: Off::Explicit },
+        Some((_, version)) if version >= (4, 6) => Thinking::Adaptive { off: Off::Omitted },
         Some((_, version)) if version >= (3, 7) => Thinking::Budget,
         _ => Thinking::None,
     }
 }
 
-/// How that model of Google's thinks.
+/// How that model of Google thinks.
 pub(crate) fn gemini_thinking(model: &str) -> Thinking {
     match number_after(model, "gemini-") {
         Some(version) if version >= (3, 0) => Thinking::Adaptive { off: Off::Never },
@@ -115,7 +115,7 @@ pub(crate) fn gemini_thinking(model: &str) -> Thinking {
     }
 }
 
-/// Whether that model of OpenAI's thinks before it speaks.
+/// Whether that model of OpenAI thinks before it answers.
 pub(crate) fn openai_thinks(model: &str) -> bool {
     match gpt(model) {
         Some(version) => version >= (5, 0) && !model.contains("-chat"),
@@ -200,8 +200,8 @@ mod tests {
             ("claude-3-7-sonnet-20250219", Thinking::Budget),
             ("claude-sonnet-4-5", Thinking::Budget),
             ("claude-haiku-4-5", Thinking::Budget),
-            ("claude-opus-4-8", adaptive(Off::Unsaid)),
-            ("claude-sonnet-5", adaptive(Off::Said)),
+            ("claude-opus-4-8", adaptive(Off::Omitted)),
+            ("claude-sonnet-5", adaptive(Off::Explicit)),
             ("claude-opus-5-5", adaptive(Off::Never)),
             ("claude-fable-5-1", adaptive(Off::Never)),
         ] {

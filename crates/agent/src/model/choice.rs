@@ -1,7 +1,6 @@
-//! Which model answers: what was asked for, what keys there are, and where the provider is.
+//! Chooses the model: from what was asked for, the available keys, and the providers' addresses.
 //!
-//! Pure: the environment comes in as a lookup. What a provider's models can do is in `catalog`, how they are asked in
-//! `live`.
+//! Pure: the environment is a lookup function. `catalog` says what models can do, `live` asks them.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,7 +9,7 @@ use super::catalog;
 use super::rehearsal::NAME as REHEARSAL;
 use super::vendor::{Api, Vendor};
 
-/// Something that must not be shown.
+/// A value that must not be shown.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Secret(String);
 
@@ -26,7 +25,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What is known of one provider.
+/// Settings of one provider.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Provider {
     pub(crate) key: Option<Secret>,
@@ -35,7 +34,7 @@ pub(crate) struct Provider {
     pub(crate) api: Option<Api>,
 }
 
-/// What is known of all of them. Settings may fill in what the environment leaves open.
+/// Settings of all providers. Settings files may fill in what the environment leaves open.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Providers {
     pub(crate) anthropic: Provider,
@@ -43,7 +42,7 @@ pub(crate) struct Providers {
     pub(crate) gemini: Provider,
 }
 
-/// A model cannot be chosen; says what can be done.
+/// A model cannot be chosen; says what helps.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ChoiceError {
     #[error("OPENAI_API is '{0}', but can only be 'responses' or 'chat'")]
@@ -64,7 +63,7 @@ pub(crate) enum ChoiceError {
 }
 
 impl Providers {
-    /// What the environment says; `lookup` gives a variable's value. An empty value is none.
+    /// Reads the environment; `lookup` returns a variable's value. An empty value counts as unset.
     pub(crate) fn from_env(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, ChoiceError> {
         let value = |name: &str| lookup(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
         let provider = |vendor: Vendor| Provider {
@@ -95,13 +94,13 @@ impl Providers {
         }
     }
 
-    /// Whether it can be asked at all: there is a key, or it is a server of one's own.
+    /// Whether it is usable: there is a key, or it is the user's own server.
     pub(crate) fn can_ask(&self, vendor: Vendor) -> bool {
         let provider = self.of(vendor);
         provider.key.is_some() || (vendor == Vendor::OpenAi && provider.base_url.is_some())
     }
 
-    /// Finds the model that is meant; without a word, the default of the first provider there is a key for.
+    /// Finds the requested model; without a request, the default of the first provider with a key.
     pub(crate) fn choose(&self, asked: Option<&str>) -> Result<Choice, ChoiceError> {
         let asked = asked.map(str::trim).filter(|asked| !asked.is_empty());
         let Some(asked) = asked else {
@@ -125,7 +124,7 @@ impl Providers {
     pub(crate) fn offered(&self, chosen: &str) -> Vec<String> {
         let mut names = vec![chosen.to_owned()];
         for vendor in Vendor::ALL.into_iter().filter(|vendor| self.can_ask(*vendor)) {
-            // What another server has is not known.
+            // The models of another server are unknown.
             if self.of(vendor).base_url.is_none() {
                 names.extend(catalog::listed(vendor).iter().map(|model| format!("{}/{model}", vendor.word())));
             }
@@ -145,7 +144,7 @@ impl Providers {
         if let Some(vendor) = catalog::vendor_of(asked) {
             return Ok((vendor, asked));
         }
-        // A server of one's own has models by any name, also with slashes in it.
+        // A server of the user's own has models by any name, also with slashes.
         if self.openai.base_url.is_some() {
             return Ok((Vendor::OpenAi, asked));
         }
@@ -183,7 +182,7 @@ impl Providers {
     }
 }
 
-/// The address with its version, ending in a slash.
+/// The address with its API version, ending in a slash.
 fn base_url(vendor: Vendor, given: Option<&str>) -> Result<String, ChoiceError> {
     let (home, version) = vendor.home();
     let Some(given) = given else { return Ok(format!("{home}/")) };
@@ -194,7 +193,7 @@ fn base_url(vendor: Vendor, given: Option<&str>) -> Result<String, ChoiceError> 
         return Err(bad());
     }
     let bare = given.trim_end_matches('/');
-    // Everybody writes OpenAI's with its version, and the others mostly without.
+    // OpenAI's address is usually written with its version, the others without.
     let versioned = bare.rsplit('/').next().is_some_and(|last| {
         let mut letters = last.chars();
         letters.next() == Some('v') && letters.next().is_some_and(|next| next.is_ascii_digit())
@@ -221,12 +220,12 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Whether it is where its provider runs it, and not some other server.
+    /// Whether this is the provider's own address, and not some other server.
     pub(crate) fn is_at_home(&self) -> bool {
         self.base_url.strip_suffix('/') == Some(self.vendor.home().0)
     }
 
-    /// Host and port, for people; without a password that may stand in the address.
+    /// Host and port, for people; without a password in the address.
     pub(crate) fn host(&self) -> String {
         let url = reqwest::Url::parse(&self.base_url).ok();
         let host = url.as_ref().and_then(|url| {

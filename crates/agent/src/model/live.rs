@@ -1,8 +1,7 @@
 //! A provider's model over the network: one request out, its reply back piece by piece.
 //!
-//! `encode` and `options` say what is asked, `decode` what comes back, `error` what goes wrong, each in one place for
-//! all providers. Dropping the future that asks ends the connection. Must not come in: trying again later, which is
-//! the turn's to decide.
+//! `encode` and `options` build the request, `decode` reads the reply, `error` explains failures, each in one place
+//! for all providers. Dropping the future closes the connection. Must not come in: retries, which `turn` decides.
 
 mod decode;
 mod encode;
@@ -23,14 +22,14 @@ use genai::{Client, Headers, ModelIden, ServiceTarget};
 use multitap_outbound::Endpoint as HttpEndpoint;
 use serde_json::{Value, json};
 
-use self::decode::{Decoder, End};
+use self::decode::{Decoder, ReplyEnd};
 use self::tap::Tap;
 use super::choice::Target;
 use super::vendor::Api;
 use super::{Deltas, ModelError, ModelErrorKind, Reply, Request, catalog};
 use crate::conversation::{Message, Part};
 
-/// How long a connection may take to be made.
+/// Time limit for a connection.
 const CONNECT: Duration = Duration::from_secs(20);
 
 /// One model, ready to be asked.
@@ -38,23 +37,23 @@ const CONNECT: Duration = Duration::from_secs(20);
 pub(crate) struct Live {
     target: Target,
     name: String,
-    /// Made when it is first needed: reading the system's certificates takes a moment.
+    /// Created on first use: reading the system's certificates takes a moment.
     client: OnceLock<Result<Client, String>>,
     /// Keeps the requests of one conversation together in the provider's cache.
     cache_key: String,
-    /// The provider does not tell this account what its model thinks.
+    /// The provider does not show this account its model's thoughts.
     no_summaries: AtomicBool,
 }
 
-/// What the model is reminded of.
+/// Which earlier thoughts the model is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Recall {
+enum ThoughtReplay {
     Thoughts,
-    /// The provider did not know its own thoughts again.
+    /// The provider did not recognise its own thoughts.
     Nothing,
 }
 
-/// Whether a model that keeps its thoughts to itself is asked to sum them up.
+/// Whether a model that hides its thoughts is asked to summarise them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Summaries {
     Wanted,
@@ -77,7 +76,7 @@ impl Live {
         &self.name
     }
 
-    /// Who is asked, where, and which variable the key comes from; never the key.
+    /// The provider, its host, and the variable that the key comes from; never the key.
     pub(crate) fn account(&self) -> Value {
         let Target { vendor, key, .. } = &self.target;
         let mut account = json!({ "provider": vendor.word(), "host": self.target.host() });
@@ -87,34 +86,34 @@ impl Live {
         account
     }
 
-    /// How many tokens it holds, where that is known.
+    /// Its context window in tokens, if known.
     pub(crate) fn window(&self) -> Option<u64> {
         catalog::window(self.target.vendor, &self.target.model)
     }
 
-    /// Asks, and sends the pieces of the reply as they come.
+    /// Asks, and sends the pieces of the reply as they arrive.
     pub(crate) async fn ask(&self, request: Request, deltas: Deltas) -> Result<Reply, ModelError> {
-        let mut recall = Recall::Thoughts;
+        let mut recall = ThoughtReplay::Thoughts;
         loop {
             let error = match self.attempt(&request, recall, &deltas).await {
                 Err(error) if matches!(error.status, Some(400 | 422)) => error,
                 other => return other,
             };
-            // Two things that a provider may refuse are not worth a turn: they are left out.
+            // Two options that a provider may reject are not worth a failed turn: leave them out and retry.
             let says = |word: &str| error.message.to_lowercase().contains(word);
             if says("summar") && !self.no_summaries.swap(true, Ordering::Relaxed) {
                 continue;
             }
             let thoughts = ["thinking", "reasoning", "signature", "encrypted"].into_iter().any(says);
-            if thoughts && recall == Recall::Thoughts && has_thoughts(&request.messages) {
-                recall = Recall::Nothing;
+            if thoughts && recall == ThoughtReplay::Thoughts && has_thoughts(&request.messages) {
+                recall = ThoughtReplay::Nothing;
                 continue;
             }
             return Err(error);
         }
     }
 
-    async fn attempt(&self, request: &Request, recall: Recall, deltas: &Deltas) -> Result<Reply, ModelError> {
+    async fn attempt(&self, request: &Request, recall: ThoughtReplay, deltas: &Deltas) -> Result<Reply, ModelError> {
         let target = &self.target;
         let summaries = if self.no_summaries.load(Ordering::Relaxed) { Summaries::Unwanted } else { Summaries::Wanted };
         let tap = Tap::default();
@@ -140,7 +139,7 @@ impl Live {
         };
         let auth = match key {
             Some(key) => AuthData::from_single(key.expose()),
-            // A server that wants no key is not sent one.
+            // A server without a key is sent none.
             None => AuthData::RequestOverride { url: format!("{base_url}{path}"), headers: Headers::default() },
         };
         let endpoint = Endpoint::from_owned(base_url.as_str());
@@ -187,13 +186,13 @@ async fn read(
         };
         for piece in pieces {
             if deltas.send(piece).await.is_err() {
-                let message = "nobody listens to the reply any more".to_owned();
+                let message = "the reply has no receiver any more".to_owned();
                 return Err(ModelError { kind: ModelErrorKind::Refused, message, status: None, retry_after: None });
             }
         }
         match end {
-            Some(End::Whole(reply)) => return Ok(reply),
-            Some(End::Broken) => return Err(error::broken_off(target)),
+            Some(ReplyEnd::Whole(reply)) => return Ok(reply),
+            Some(ReplyEnd::Broken) => return Err(error::broken_off(target)),
             None => {}
         }
     }

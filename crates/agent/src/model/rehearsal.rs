@@ -1,6 +1,6 @@
-//! A model without a network: it follows plain requests by rule, and so walks through every part of the product.
+//! A model without a network: it follows simple requests by rule, and so exercises every part of the product.
 //!
-//! Deterministic: what it says depends on the conversation alone. It never claims to be more than it is.
+//! Deterministic: its reply depends on the conversation alone. It never claims to be more than it is.
 
 mod step;
 #[cfg(test)]
@@ -17,19 +17,19 @@ use super::{Delta, Deltas, ModelError, ModelErrorKind, Reply, Request};
 use crate::conversation::{Answer, Call, Message};
 use crate::tool::Spec;
 
-/// Its name among the models.
+/// Its model name.
 pub(crate) const NAME: &str = "rehearsal";
 
-/// Between the chunks of `slow N`.
+/// Delay between the chunks of `slow N`.
 const SLOW: Duration = Duration::from_millis(100);
-/// The most chunks that `slow N` makes.
+/// The most chunks that `slow N` sends.
 const SLOW_MOST: u32 = 10_000;
-/// About how long a piece of text is.
+/// Approximate length of a piece of text.
 const PIECE: usize = 24;
-/// How much of a tool's result it repeats.
+/// How many lines of a tool's result it repeats.
 const REPEATED_LINES: usize = 12;
 
-/// What it is and what else there is, said once in a conversation.
+/// What it is and what the alternatives are; said once in a conversation.
 const WHAT_THIS_IS: &str = "This is a rehearsal: I follow rules, there is no model behind me. For a real agent install \
 Claude Code, Codex or Gemini CLI (`multitap doctor` says how), or set ANTHROPIC_API_KEY, OPENAI_API_KEY or \
 GEMINI_API_KEY.";
@@ -42,7 +42,7 @@ const RULES: &str = "  run: COMMAND              read PATH                 list 
   slow N                    fail on purpose
 Join steps with \" then \": write hello to a.txt then read a.txt";
 
-/// Something it does in a reply.
+/// One action in a reply.
 #[derive(Debug, Clone, PartialEq)]
 enum Act {
     Say(String),
@@ -94,17 +94,17 @@ pub(crate) async fn ask(request: Request, deltas: Deltas) -> Result<Reply, Model
     Ok(Reply { usage: Some(TokenUsage::of(heard, said)), cut_short: None })
 }
 
-/// Nobody listens any more: there is nothing left to say.
+/// The receiver is gone: there is nothing left to send.
 async fn send(deltas: &Deltas, delta: Delta) -> Result<(), ModelError> {
     deltas.send(delta).await.map_err(|_| ModelError {
         kind: ModelErrorKind::Connection,
-        message: "nobody listens to the rehearsal any more".to_owned(),
+        message: "the rehearsal has no receiver any more".to_owned(),
         status: None,
         retry_after: None,
     })
 }
 
-/// A text in the small pieces that a model would send.
+/// A text in small pieces, as a model would stream it.
 fn pieces(text: &str) -> Vec<String> {
     let mut pieces = vec![String::new()];
     for word in text.split_inclusive(char::is_whitespace) {
@@ -116,7 +116,7 @@ fn pieces(text: &str) -> Vec<String> {
     pieces
 }
 
-/// What it does next in that conversation.
+/// Its next actions in that conversation.
 fn acts(request: &Request) -> Vec<Act> {
     let messages = &request.messages;
     let Some(at) = messages.iter().rposition(|message| matches!(message, Message::User(_))) else { return Vec::new() };
@@ -141,7 +141,7 @@ fn acts(request: &Request) -> Vec<Act> {
     acts
 }
 
-/// The steps of each reply: a call ends a reply, since its result has to come first. The last one ends the turn.
+/// The steps of each reply: a call ends a reply, since its result comes first. The last one ends the turn.
 fn rounds(steps: &[Step]) -> Vec<Vec<&Step>> {
     let mut rounds = vec![Vec::new()];
     for step in steps {
@@ -222,7 +222,7 @@ fn tool_name(tools: &[Spec], server: &str, tool: &str) -> String {
     tools.iter().find(own).map_or_else(|| format!("mcp__{server}__{tool}"), |spec| spec.name.clone())
 }
 
-/// What came of a tool, in few words.
+/// The result of a tool, shortened.
 fn repeat(answer: &Answer) -> String {
     if answer.failed {
         return format!("That did not work: {}\n", answer.text.trim_end());
@@ -236,7 +236,7 @@ fn repeat(answer: &Answer) -> String {
     }
 }
 
-/// A text as a pattern that finds just that text.
+/// Escapes a text so that it is a pattern for exactly that text.
 fn escape(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,6 +1,6 @@
-//! Who runs models, how each is spoken to, and where its key and its address are looked for.
+//! The model providers: their APIs, and the variables with their keys and addresses.
 
-/// Who runs a model.
+/// A model provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Vendor {
     Anthropic,
@@ -30,7 +30,7 @@ impl Vendor {
         }
     }
 
-    /// The variable that its key is looked for in.
+    /// The variable of its key.
     pub(crate) fn key_var(self) -> &'static str {
         match self {
             Self::Anthropic => "ANTHROPIC_API_KEY",
@@ -39,7 +39,7 @@ impl Vendor {
         }
     }
 
-    /// All that it is looked for in, for people.
+    /// All variables of its key, for people.
     pub(crate) fn key_vars(self) -> &'static str {
         match self {
             Self::Anthropic | Self::OpenAi => self.key_var(),
@@ -47,7 +47,7 @@ impl Vendor {
         }
     }
 
-    /// The variable that another address for it is looked for in.
+    /// The variable of its address.
     pub(crate) fn url_var(self) -> &'static str {
         match self {
             Self::Anthropic => "ANTHROPIC_BASE_URL",
@@ -56,7 +56,7 @@ impl Vendor {
         }
     }
 
-    /// Where it is when nobody says otherwise, and the part of the path that people may leave out.
+    /// Its default address, and the part of the path that people may leave out.
     pub(super) fn home(self) -> (&'static str, &'static str) {
         match self {
             Self::Anthropic => ("https://api.anthropic.com/v1", "/v1"),
@@ -75,7 +75,7 @@ impl Vendor {
     }
 }
 
-/// How a provider is spoken to.
+/// The API of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Api {
     Messages,

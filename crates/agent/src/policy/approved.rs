@@ -1,4 +1,4 @@
-//! What the policy lets run. Nothing else makes an [`Approved`], and tools run nothing else.
+//! Permission to run. Nothing else makes an [`Approved`], and tools run nothing else.
 
 use super::{Policy, Verdict};
 use crate::job::Job;
@@ -12,23 +12,23 @@ pub(crate) struct Approved<T>(T);
 pub(crate) enum Consent {
     /// The model alone: a rule or the mode has to allow it.
     Unasked,
-    /// Somebody saw the job as it is and said yes, or wants it themselves. What is denied stays denied.
+    /// Somebody saw the job and approved it, or asked for it. What is denied stays denied.
     Given,
 }
 
 impl Policy {
-    /// Lets a job run, or says why it must not.
+    /// Approves a job, or says why it must not run.
     pub(crate) fn approve(&self, tool: &str, job: Job, consent: Consent) -> Result<Approved<Job>, String> {
         match (self.judge(tool, &job), consent) {
             (Verdict::Run, _) | (Verdict::Ask, Consent::Given) => Ok(Approved(job)),
-            (Verdict::Ask, Consent::Unasked) => Err(format!("{tool} needs somebody's leave now, and nobody gave it")),
+            (Verdict::Ask, Consent::Unasked) => Err(format!("{tool} needs permission now, and nobody granted it")),
             (Verdict::Deny(why), _) => Err(why),
         }
     }
 }
 
 impl<T> Approved<T> {
-    /// What to run.
+    /// The approved job.
     pub(crate) fn into_inner(self) -> T {
         self.0
     }
@@ -36,7 +36,7 @@ impl<T> Approved<T> {
 
 #[cfg(test)]
 impl Approved<Job> {
-    /// For tests of tools, which are about what tools do and not about who may do it.
+    /// For tests of what tools do, which are not about permission.
     pub(crate) fn in_a_test(job: Job) -> Self {
         Self(job)
     }

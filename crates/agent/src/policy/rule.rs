@@ -1,8 +1,8 @@
-//! Something that is allowed or blocked, as it is written in settings and on the command line.
+//! An allow or block rule as it is written in settings and on the command line.
 //!
-//! Forms: a tool (`read_file`), `edit` for all changes of files, `run_shell_command(git log:*)` for commands that begin
-//! so, `run_shell_command(git log)` for that line alone, `web_fetch(example.com)`, an MCP server (`files`) or a tool of
-//! it (`files__read`, `mcp__files__read`). Pure.
+//! Forms: a tool (`read_file`), `edit` for all file changes, `run_shell_command(git log:*)` for commands with that
+//! prefix, `run_shell_command(git log)` for exactly that command, `web_fetch(example.com)`, an MCP server (`files`)
+//! or one of its tools (`files__read`, `mcp__files__read`). Pure.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,16 +11,16 @@ use crate::command::{Script, quote};
 use crate::job::Access;
 use crate::tools;
 
-/// Something that is allowed or blocked.
+/// An allow or block rule.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Rule {
-    /// That tool, whatever it is called with.
+    /// That tool, with any arguments.
     Tool(String),
     /// File changes.
     Edits,
     /// Commands that begin with these words.
     Begins(Vec<String>),
-    /// That line for the shell, as it is.
+    /// Exactly that shell command.
     Line(String),
     /// That host on the web.
     Host(String),
@@ -32,7 +32,7 @@ pub(crate) enum Rule {
     },
 }
 
-/// A rule that means nothing.
+/// A rule without a meaning.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{rule}' is no rule: {why}")]
 pub(crate) struct BadRule {
@@ -40,12 +40,12 @@ pub(crate) struct BadRule {
     why: &'static str,
 }
 
-/// What all changes of files are called together.
+/// The name for all file changes.
 const EDITS: &str = "edit";
 const MCP: &str = "mcp__";
-/// Ends a rule for all commands that begin so.
+/// Suffix of a rule for a command prefix.
 const BEGINS: &str = ":*";
-/// Begins a rule for one line where it would be taken for another rule.
+/// Prefix of an exact rule that would otherwise be read as another rule.
 const EXACTLY: char = '=';
 
 /// The shell tool by any of its names.
@@ -136,14 +136,14 @@ impl fmt::Display for Rule {
     }
 }
 
-/// Whether a line in brackets is read as that line again.
+/// Whether a command in brackets is read back as that command.
 fn shell_line(line: &str) -> bool {
     shell(line) == Ok(Rule::Line(line.to_owned()))
 }
 
 impl Rule {
-    /// A rule as another agent's settings spell it, where it can be read: `Bash(git push *)` is
-    /// `run_shell_command(git push:*)`.
+    /// A rule in another agent's spelling, where it can be parsed: `Bash(git push *)` is `run_shell_command(git
+    /// push:*)`.
     pub(crate) fn of_agent(text: &str) -> Result<Self, BadRule> {
         let text = text.trim();
         let spelled = match text.strip_suffix(" *)") {
@@ -153,14 +153,14 @@ impl Rule {
             _ => text.to_owned(),
         };
         match spelled.parse()? {
-            // A star that stands anywhere else is a pattern, and no line begins with it.
+            // A star anywhere else is a pattern, and no command begins with it.
             Self::Line(line) if line.contains('*') => Err(BadRule { rule: text.to_owned(), why: "it is a pattern" }),
             rule => Ok(rule),
         }
     }
 
-    /// Whether what the job would do is all covered, so that it is allowed by this rule alone. A line for the shell is
-    /// covered as a whole by [`covers_line`].
+    /// Whether the rule alone covers everything the job would do, so that it is allowed. [`covers_line`] decides for
+    /// shell commands.
     pub(super) fn allows(&self, tool: &str, access: Access<'_>) -> bool {
         match (self, access) {
             (Self::Begins(_) | Self::Line(_), _) => false,
@@ -172,10 +172,10 @@ impl Rule {
         }
     }
 
-    /// Whether some of what the job would do is covered, so that it is blocked by this rule.
+    /// Whether the rule covers part of what the job would do, so that it is blocked.
     pub(super) fn touches(&self, tool: &str, access: Access<'_>) -> bool {
         match (self, access) {
-            // A server may call its tools what it likes, also what ours are called.
+            // A server may give its tools any name, also those of ours.
             (Self::Tool(_), Access::Mcp { .. }) => false,
             (Self::Tool(name), _) => name == tool,
             (Self::Edits, access) => matches!(access, Access::Change { .. }),
@@ -202,7 +202,7 @@ impl Rule {
     }
 }
 
-/// The host of an address, in small letters.
+/// The host of an address, in lower case.
 pub(super) fn host_of(url: &str) -> Option<String> {
     reqwest::Url::parse(url).ok()?.host_str().map(str::to_ascii_lowercase)
 }

@@ -1,21 +1,21 @@
-//! What the rules say about a line for the shell, and which rules an answer for good makes of it.
+//! What the rules say about a shell command, and which rules an answer for good creates for it.
 
 use super::rule::Rule;
-use crate::command::{Script, Sight, Simple, is_runner, runs_others};
+use crate::command::{Candidates, Script, Simple, is_runner, runs_others};
 
-/// What rules that block say about a line.
+/// What block rules say about a shell command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Blocked<'a> {
     No,
     By(&'a Rule),
-    /// Something of it cannot be seen, and there are commands that must not run.
+    /// Part of it cannot be parsed, and there are block rules.
     CannotTell,
 }
 
-/// How many commands a line may have before an answer for good is about that line alone.
+/// With more commands than this, an answer for good is about exactly this shell command.
 const MANY: usize = 4;
 
-/// Programs whose first argument says what they do.
+/// Programs whose first argument is a subcommand.
 const WITH_COMMANDS: &[&str] = &[
     "apt",
     "brew",
@@ -44,13 +44,13 @@ const WITH_COMMANDS: &[&str] = &[
     "yarn",
 ];
 
-/// Programs that can do harm by what they are given alone: an answer is about the line that was seen.
+/// Programs that can do harm by their arguments alone: an answer is about exactly this shell command.
 const HARMFUL: &[&str] = &[
     "chmod", "chown", "curl", "dd", "kill", "killall", "ln", "mkfs", "mv", "nc", "pkill", "rm", "rmdir", "rsync",
     "scp", "shred", "ssh", "tee", "truncate", "wget",
 ];
 
-/// Whether the rules allow every command of the line. A line that nobody can be sure of is allowed only as it is.
+/// Whether the rules allow every command in it. One that cannot be parsed is allowed only by an exact rule.
 pub(super) fn allowed(rules: &[Rule], line: &str) -> bool {
     if rules.iter().any(|rule| matches!(rule, Rule::Line(allowed) if allowed == line.trim())) {
         return true;
@@ -67,22 +67,22 @@ fn allows(rule: &Rule, simple: &Simple) -> bool {
     }
 }
 
-/// Whether the command tells its program what else to run where the rule does not: who allows `tar` does not mean
-/// `tar --to-command=…`. Programs that build a project are allowed with what they run.
+/// Whether the command names another program to run and the rule does not: allowing `tar` does not allow `tar
+/// --to-command=…`. Build tools are allowed with what they run.
 fn says_what_to_run(simple: &Simple, rule: &[String]) -> bool {
     let name = simple.name();
     (name == "git" || !WITH_COMMANDS.contains(&name)) && simple.runs_others() && !runs_others(rule)
 }
 
-/// Whether the rules block any command of the line. In a rule that blocks, a line stands for all that begins with it:
-/// who blocks `rm` does not mean `rm` without arguments.
+/// Whether the rules block any command in it. An exact rule blocks everything with that prefix: blocking `rm` does
+/// not mean `rm` without arguments.
 pub(super) fn blocked<'a>(rules: &'a [Rule], line: &str) -> Blocked<'a> {
     let blocking: Vec<_> = rules.iter().filter_map(|rule| Some((rule, beginnings(rule)?))).collect();
     if blocking.is_empty() {
         return Blocked::No;
     }
     let plain = Script::parse(line).ok().filter(|script| !script.hides_commands());
-    let seen = plain.as_ref().map_or_else(|| Sight::through(line), Sight::of);
+    let seen = plain.as_ref().map_or_else(|| Candidates::through(line), Candidates::of);
     let hit = |begin: &Vec<String>| seen.begins_with(begin);
     let by_line = |rule: &Rule| matches!(rule, Rule::Line(blocked) if blocked == line.trim());
     match blocking.iter().find(|(rule, begins)| by_line(rule) || begins.iter().any(hit)) {
@@ -99,7 +99,7 @@ fn words_of(simple: &Simple) -> Vec<String> {
     without_folder(simple.words.iter().map(|word| word.text.clone()).collect())
 }
 
-/// A command's words, its name without the way to it.
+/// A command's words, with the program's name but not its folder.
 fn without_folder(mut words: Vec<String>) -> Vec<String> {
     if let Some(name) = words.first_mut()
         && let Some((_, base)) = name.rsplit_once('/')
@@ -109,7 +109,7 @@ fn without_folder(mut words: Vec<String>) -> Vec<String> {
     words
 }
 
-/// How commands begin that the rule blocks; nothing if it is not about commands.
+/// The prefixes that the rule blocks; `None` if it is not about commands.
 fn beginnings(rule: &Rule) -> Option<Vec<Vec<String>>> {
     match rule {
         Rule::Begins(words) => Some(vec![without_folder(words.clone())]),
@@ -121,7 +121,7 @@ fn beginnings(rule: &Rule) -> Option<Vec<Vec<String>>> {
     }
 }
 
-/// The rules that allow this line and its like from now on.
+/// The rules that allow this shell command and similar ones from now on.
 pub(super) fn always(line: &str) -> Vec<Rule> {
     let exactly = || vec![Rule::Line(line.trim().to_owned())];
     let Ok(script) = Script::parse(line) else { return exactly() };
@@ -139,7 +139,7 @@ pub(super) fn always(line: &str) -> Vec<Rule> {
     rules
 }
 
-/// The words that say what kind of command it is; none if only all of it does.
+/// The words that identify the kind of command; `None` if only all of it does.
 fn beginning(simple: &Simple) -> Option<Vec<String>> {
     let certain = |place: usize| {
         let word = simple.words.get(place).filter(|word| !word.glob)?;

@@ -116,7 +116,7 @@ fn what_cannot_be_seen_is_asked_about_where_commands_are_blocked() {
     ] {
         assert_eq!(verdict(ApprovalMode::AutoAll, &[SHELL], &["shell(rm:*)"], hidden), Verdict::Ask, "{hidden}");
         assert_eq!(verdict(ApprovalMode::AutoAll, &[], &[], hidden), Verdict::Run, "{hidden}");
-        denied(&verdict(ApprovalMode::DontAsk, &[SHELL], &["shell(rm:*)"], hidden), "cannot be told");
+        denied(&verdict(ApprovalMode::DontAsk, &[SHELL], &["shell(rm:*)"], hidden), "is not certain");
     }
     // What stands behind a flag may be its value or the command.
     for hidden in ["git -C . push", "git -c color.ui=never push -f", "/usr/bin/git --no-pager push"] {

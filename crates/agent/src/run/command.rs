@@ -1,4 +1,4 @@
-//! What clients ask: prompts, answers, cancel, mode, model, questions about the agent itself.
+//! Handles commands of clients: prompts, answers, cancel, mode, model, queries.
 
 use multitap_event::{
     AgentError, AgentErrorKind, AgentType, ApprovalMode, Command, EventKind, Mode, Prompt, Query, Setting,
@@ -6,18 +6,18 @@ use multitap_event::{
 };
 use serde_json::json;
 
-use super::{Gone, Runner, WAITING};
+use super::{OwnerGone, Runner, WAITING};
 use crate::chat::ChatOwner;
-use crate::conversation::{Call, Conversation, Said};
+use crate::conversation::{Call, Conversation, UserText};
 use crate::launch::{choose, providers};
-use crate::mcp::Change;
+use crate::mcp::ServerChange;
 use crate::memory::Memory;
 use crate::slash::{self, Slash};
 use crate::tools::shell;
-use crate::turn::{Input, Keep};
+use crate::turn::{Input, StoreUpdate};
 
 impl Runner {
-    pub(super) async fn command(&mut self, command: Command) -> Result<(), Gone> {
+    pub(super) async fn command(&mut self, command: Command) -> Result<(), OwnerGone> {
         match command {
             Command::Prompt(_) if self.waiting.len() >= WAITING => {
                 self.warn(format!("{WAITING} prompts wait already, so this one is not taken")).await
@@ -52,23 +52,23 @@ impl Runner {
         }
     }
 
-    /// A setting stays as it is.
-    async fn refuse(&mut self, setting: Setting, value: String, why: String) -> Result<(), Gone> {
+    /// Reports that a setting stays as it is.
+    async fn refuse(&mut self, setting: Setting, value: String, why: String) -> Result<(), OwnerGone> {
         let error = AgentError::new(AgentErrorKind::ProtocolError, why).of(AgentType::Builtin).warning();
         self.tell(EventKind::Error(error.refusing(setting, value))).await
     }
 
-    async fn prompted(&mut self, prompt: Prompt) -> Result<(), Gone> {
+    async fn prompted(&mut self, prompt: Prompt) -> Result<(), OwnerGone> {
         if let Some(command) = prompt.shell_line() {
             let arguments = json!({ "command": command });
             let name = shell::NAME.to_owned();
-            // Whoever may go only so far is asked, as the agent would have to ask them.
+            // A client with limited rights is asked, as the agent would have to ask it.
             self.by_user = prompt.within.is_none();
             return self.step(Input::Do(Call { id: "user".to_owned(), name, arguments, signature: None })).await;
         }
         match slash::parse(prompt.text.trim(), &self.own) {
             Some(Ok(Slash::Prompt(text))) => {
-                let said = self.expand(Said { text, images: prompt.images }).await;
+                let said = self.expand(UserText { text, images: prompt.images }).await;
                 self.step(Input::Prompt(said)).await
             }
             Some(Ok(slash)) => {
@@ -83,12 +83,12 @@ impl Runner {
         }
     }
 
-    /// Whoever asks for it may go as far as `within`.
+    /// `within` limits how far the requester may go.
     async fn set_mode(
         &mut self,
         word: &str,
         within: Option<ApprovalMode>,
-    ) -> Result<Result<ApprovalMode, String>, Gone> {
+    ) -> Result<Result<ApprovalMode, String>, OwnerGone> {
         let mode = match Mode::parse(AgentType::Builtin, word) {
             Ok(Mode::Unified(mode)) => mode,
             Ok(Mode::Native(native)) => return Ok(Err(format!("the built-in agent has no mode '{native}'"))),
@@ -104,7 +104,7 @@ impl Runner {
         Ok(Ok(mode))
     }
 
-    async fn set_model(&mut self, name: &str) -> Result<Result<(), String>, Gone> {
+    async fn set_model(&mut self, name: &str) -> Result<Result<(), String>, OwnerGone> {
         match choose(Some(name), &self.setup) {
             Ok(model) => {
                 self.machine.limits.window = model.window();
@@ -118,7 +118,7 @@ impl Runner {
         }
     }
 
-    async fn query(&mut self, what: Query) -> Result<(), Gone> {
+    async fn query(&mut self, what: Query) -> Result<(), OwnerGone> {
         match what {
             Query::Commands => {
                 let data = json!({ "commands": slash::table(&self.own) });
@@ -132,7 +132,7 @@ impl Runner {
                 self.note(SystemSubtype::MODELS, None, data).await
             }
             Query::McpStatus => {
-                let servers: Vec<_> = self.toolbox.mcp.changes().iter().map(Change::status).collect();
+                let servers: Vec<_> = self.toolbox.mcp.changes().iter().map(ServerChange::status).collect();
                 self.note(SystemSubtype::MCP_STATUS, None, json!({ "mcpServers": servers })).await
             }
             Query::Account => {
@@ -150,18 +150,18 @@ impl Runner {
         }
     }
 
-    async fn slash(&mut self, slash: Slash, within: Option<ApprovalMode>, owner: &ChatOwner) -> Result<(), Gone> {
+    async fn slash(&mut self, slash: Slash, within: Option<ApprovalMode>, owner: &ChatOwner) -> Result<(), OwnerGone> {
         let words = match slash {
             Slash::Help => Ok(slash::help(&self.own)),
             Slash::Tools => Ok(self.tools()),
             Slash::Mcp => Ok(self.mcp_servers()),
             Slash::MemoryShow => Ok(self.remembered()),
             Slash::MemoryRefresh => {
-                self.remember_again();
+                self.remember_again().await;
                 Ok(self.remembered())
             }
             Slash::MemoryAdd(fact) => {
-                // It is kept for every session of the user, so whoever may go only so far is asked.
+                // It is stored for every session of the user, so a client with limited rights is asked.
                 self.by_user = within.is_none();
                 let (name, arguments) = ("save_memory".to_owned(), json!({ "fact": fact }));
                 let call = Call { id: "user".to_owned(), name, arguments, signature: None };
@@ -179,11 +179,11 @@ impl Runner {
             Slash::Compress if self.machine.talk.is_empty() => Ok("There is nothing to sum up yet.\n".to_owned()),
             Slash::Compress => return self.step(Input::Compress).await,
             Slash::ChatSave(name) => {
-                let saved = self.shelf.save(&name, (owner, &self.folder), &self.chat, &self.machine.talk).await;
+                let saved = self.chat_store.save(&name, (owner, &self.folder), &self.chat, &self.machine.talk).await;
                 saved.map(|()| format!("Kept as {name}.\n")).map_err(|error| error.to_string())
             }
             Slash::ChatList => self.chats(owner).await,
-            Slash::ChatResume(name) => match self.shelf.load(&name, owner, &self.folder).await {
+            Slash::ChatResume(name) => match self.chat_store.load(&name, owner, &self.folder).await {
                 Ok(talk) => {
                     let count = talk.messages().len();
                     self.take(talk).await?;
@@ -195,7 +195,7 @@ impl Runner {
                 Err("only whoever runs this session deletes conversations".to_owned())
             }
             Slash::ChatDelete(name) => {
-                let deleted = self.shelf.delete(&name, owner, &self.folder).await;
+                let deleted = self.chat_store.delete(&name, owner, &self.folder).await;
                 deleted.map(|()| format!("{name} is gone.\n")).map_err(|error| error.to_string())
             }
             Slash::Stats => Ok(self.stats()),
@@ -209,17 +209,17 @@ impl Runner {
                 self.over = true;
                 Ok("Goodbye.\n".to_owned())
             }
-            // A prompt is not for us.
+            // A prompt is not ours to handle.
             Slash::Prompt(text) => Ok(text),
         };
         self.step(Input::Say(words)).await
     }
 
-    /// Goes on with another conversation in the same session.
-    async fn take(&mut self, talk: Conversation) -> Result<(), Gone> {
+    /// Continues with another conversation in the same session.
+    async fn take(&mut self, talk: Conversation) -> Result<(), OwnerGone> {
         self.machine.talk = talk.clone();
         self.machine.used = None;
-        self.keep(Keep::All(talk)).await
+        self.keep(StoreUpdate::All(talk)).await
     }
 
     fn remembered(&self) -> String {
@@ -229,10 +229,15 @@ impl Runner {
         }
     }
 
-    /// Reads the memory files as they are now.
-    pub(super) fn remember_again(&mut self) {
+    /// Rereads the memory files, on a thread that may block.
+    pub(super) async fn remember_again(&mut self) {
         let home = self.setup.env.get("HOME").map(std::path::PathBuf::from);
-        self.memory = Memory::load(self.setup.config.as_deref(), home.as_deref(), &self.folder);
+        let (config, folder) = (self.setup.config.clone(), self.folder.clone());
+        let load = move || Memory::load(config.as_deref(), home.as_deref(), &folder);
+        match tokio::task::spawn_blocking(load).await {
+            Ok(memory) => self.memory = memory,
+            Err(error) => tracing::warn!(%error, "the memory files were not read"),
+        }
     }
 
     fn tools(&self) -> String {
@@ -249,7 +254,7 @@ impl Runner {
         if servers.is_empty() {
             return "No MCP servers are set up: mcpServers in your settings names them.\n".to_owned();
         }
-        let one = |server: &Change| {
+        let one = |server: &ServerChange| {
             let tools = server.state.tool_names().join(", ");
             let tools = if tools.is_empty() { String::new() } else { format!("  {tools}\n") };
             format!("{}\n{tools}", server.status().summary())
@@ -258,9 +263,9 @@ impl Runner {
     }
 
     async fn chats(&self, owner: &ChatOwner) -> Result<String, String> {
-        let names = self.shelf.list(owner, &self.folder).await.map_err(|error| error.to_string())?;
+        let names = self.chat_store.list(owner, &self.folder).await.map_err(|error| error.to_string())?;
         if names.is_empty() {
-            return Ok("No conversations are kept by name.\n".to_owned());
+            return Ok("There are no saved conversations.\n".to_owned());
         }
         Ok(names.iter().map(|name| format!("  {name}\n")).collect())
     }
@@ -278,6 +283,6 @@ impl Runner {
     }
 }
 
-fn said(prompt: Prompt) -> Said {
-    Said { text: prompt.text, images: prompt.images }
+fn said(prompt: Prompt) -> UserText {
+    UserText { text: prompt.text, images: prompt.images }
 }

@@ -1,31 +1,31 @@
-//! `@PATH` in a prompt: the file's text goes along.
+//! `@PATH` in a prompt: includes the file's text.
 
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::Runner;
-use crate::conversation::{Call, Said};
+use crate::conversation::{Call, UserText};
 use crate::policy::Consent;
-use crate::tool::Doing;
+use crate::tool::ToolContext;
 
-/// The most files that one prompt takes along.
+/// Most files that one prompt includes.
 const MOST: usize = 32;
-/// A longer word is no path.
+/// A longer word is not a path.
 const LONGEST_PATH: usize = 4096;
 
 impl Runner {
-    /// Puts what the prompt names behind it. What cannot be read stays a word like any other.
-    pub(super) async fn expand(&self, mut said: Said) -> Said {
+    /// Appends the files that the prompt mentions. What cannot be read stays a plain word.
+    pub(super) async fn expand(&self, mut said: UserText) -> UserText {
         let mut texts = Vec::new();
         for path in mentioned(&said.text) {
             for (name, argument) in [("read_file", "absolute_path"), ("list_directory", "path")] {
                 let arguments = json!({ argument: path });
                 let call = Call { id: String::new(), name: name.to_owned(), arguments, signature: None };
                 let Ok(job) = self.toolbox.prepare(&call).await else { continue };
-                // The user wants it read, and a rule may still forbid it.
+                // The user wants it read; a rule may still forbid it.
                 let Ok(job) = self.policy.approve(name, job, Consent::Given) else { continue };
                 let (progress, _nobody) = tokio::sync::mpsc::channel(1);
-                let outcome = self.toolbox.run(job, Doing { progress, stop: CancellationToken::new() }).await;
+                let outcome = self.toolbox.run(job, ToolContext { progress, stop: CancellationToken::new() }).await;
                 if outcome.outcome == multitap_event::ToolOutcome::Completed {
                     said.images.extend(outcome.images);
                     texts.push(format!("\n\n--- {path} ---\n{}", outcome.text));
@@ -38,7 +38,7 @@ impl Runner {
     }
 }
 
-/// The first paths behind an `@` at the start of a word, as many as one prompt takes along; `\ ` is a space in a path.
+/// The first paths after an `@` at the start of a word, as many as one prompt includes; `\ ` is a space in a path.
 fn mentioned(text: &str) -> Vec<String> {
     let mut paths = Vec::new();
     let mut before = ' ';

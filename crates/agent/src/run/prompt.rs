@@ -1,4 +1,4 @@
-//! What the model is told before anything is said.
+//! The system prompt.
 
 use multitap_event::ApprovalMode;
 

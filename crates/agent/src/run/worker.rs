@@ -1,4 +1,4 @@
-//! What takes time, each in a task of its own that reports back.
+//! Long work, each in a task of its own that reports back.
 
 use std::time::Duration;
 
@@ -6,26 +6,26 @@ use multitap_event::{EditReview, EditedCall, ModelUsage, OptionId, ToolId, ToolK
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::{Gone, Runner};
+use super::{OwnerGone, Runner};
 use crate::conversation::{Call, Message};
 use crate::job::Job;
 use crate::model::{Delta, Model, ModelError, Reply, Request};
 use crate::policy::{Approved, Consent, Verdict};
-use crate::tool::{Doing, Outcome, Progress};
-use crate::turn::{Edited, Input, Readied, Summary};
+use crate::tool::{Outcome, Progress, ToolContext};
+use crate::turn::{Edited, Input, PreparedCall, Summary};
 
-/// How many pieces of a reply or of a tool's output may wait.
+/// Most queued pieces of a reply or of a tool's output.
 const PIECES: usize = 64;
 
-/// What the conversation is summed up with.
+/// The request for a summary of the conversation.
 const SUM_UP: &str = "Sum up our conversation so far for yourself, so that you can go on without it: what I want, what \
 was decided and why, which files were read or changed and how, which commands were run and what they gave, what is \
 still open, and what you were about to do. Be complete and short. Write nothing else.";
 
-/// What a worker says.
+/// A report of a worker.
 #[derive(Debug)]
 pub(super) enum Report {
-    /// Of the n-th question to the model.
+    /// Of the n-th model request.
     Model(u64, Input),
     Tool(Input),
     Prepared(ToolId, Call, Result<Job, String>),
@@ -34,7 +34,7 @@ pub(super) enum Report {
 }
 
 impl Runner {
-    pub(super) async fn report(&mut self, report: Report) -> Result<(), Gone> {
+    pub(super) async fn report(&mut self, report: Report) -> Result<(), OwnerGone> {
         match report {
             Report::Model(asking, input) if asking == self.asking => {
                 self.count(&input);
@@ -52,13 +52,13 @@ impl Runner {
                 let job = job.map(|job| {
                     let job = if self.by_user { job.by_user() } else { job };
                     let verdict = self.policy.judge(&call.name, &job);
-                    // Nobody is asked about what they do themselves.
+                    // Users are not asked about their own calls.
                     let verdict = if self.by_user && verdict == Verdict::Ask { Verdict::Run } else { verdict };
                     (job, verdict)
                 });
                 let kind = spec.as_ref().map_or(ToolKind::Other, |spec| spec.kind);
                 let server = spec.and_then(|spec| spec.server);
-                self.step(Input::Ready(id, Readied { kind, server, job })).await
+                self.step(Input::Ready(id, PreparedCall { kind, server, job })).await
             }
         }
     }
@@ -119,13 +119,13 @@ impl Runner {
         }));
     }
 
-    /// The model that is asked now, whichever it will be next.
+    /// The current model, whichever will be next.
     fn asked_model(&mut self) -> Model {
         self.answering = (self.model.name().to_owned(), self.model.window());
         self.model.clone()
     }
 
-    /// Counts what a model used to answer.
+    /// Counts the tokens that a model used.
     fn count(&mut self, input: &Input) {
         let usage = match input {
             Input::Replied(Ok(reply)) => reply.usage,
@@ -143,7 +143,7 @@ impl Runner {
         self.asking
     }
 
-    /// Whatever the model was asked, its answer does not count any more.
+    /// Results of earlier model requests are ignored from now on.
     pub(super) fn stop_asking(&mut self) {
         self.asking += 1;
         if let Some(asked) = self.asked.take() {
@@ -167,9 +167,15 @@ impl Runner {
         });
     }
 
-    /// Runs a job in the form it has now, if the policy of this moment approves it.
-    pub(super) async fn approve(&mut self, id: ToolId, tool: &str, job: Job, consent: Consent) -> Result<(), Gone> {
-        // Nobody is asked about what they do themselves.
+    /// Runs a job in its current form, if the current policy approves it.
+    pub(super) async fn approve(
+        &mut self,
+        id: ToolId,
+        tool: &str,
+        job: Job,
+        consent: Consent,
+    ) -> Result<(), OwnerGone> {
+        // Users are not asked about their own calls.
         let consent = if self.by_user { Consent::Given } else { consent };
         match self.policy.approve(tool, job, consent) {
             Ok(job) => {
@@ -183,18 +189,18 @@ impl Runner {
     fn run_job(&mut self, id: ToolId, job: Approved<Job>) {
         let (toolbox, to_us, stop) = (self.toolbox.clone(), self.to_us.clone(), self.stop.clone());
         self.workers.spawn(async move {
-            let (progress, mut told) = mpsc::channel::<Progress>(PIECES);
+            let (progress, mut reported) = mpsc::channel::<Progress>(PIECES);
             let forward = async {
-                while let Some(progress) = told.recv().await {
+                while let Some(progress) = reported.recv().await {
                     to_us.send(Report::Tool(Input::Progress(id.clone(), progress))).await.ok();
                 }
             };
-            let (outcome, ()) = tokio::join!(toolbox.run(job, Doing { progress, stop }), forward);
+            let (outcome, ()) = tokio::join!(toolbox.run(job, ToolContext { progress, stop }), forward);
             to_us.send(Report::Tool(Input::Done(id, outcome))).await.ok();
         });
     }
 
-    /// Judges an edited answer as what it makes of the call. Its ruling comes later, as a command.
+    /// Judges an edited answer by the call it results in. The decision follows later, as a command.
     pub(super) fn review(&mut self, review: EditReview) {
         let judged = match self.machine.edited(&review.decide) {
             Ok((tool, Edited::Job { job, arguments })) => self.judge_edit(&tool, &job, Value::Object(arguments)),
@@ -211,7 +217,7 @@ impl Runner {
         review.reply.send(judged).ok(); // whoever asked has gone: nothing was settled
     }
 
-    /// Whoever edits a call allows it as it then is. What is denied to everybody is denied to them.
+    /// Whoever edits a call allows the edited call. What is denied to everybody stays denied.
     fn judge_edit(&self, tool: &str, job: &Job, arguments: Value) -> Result<EditedCall, String> {
         if let Verdict::Deny(why) = self.policy.judge(tool, job) {
             return Err(why);
@@ -220,9 +226,9 @@ impl Runner {
         Ok(EditedCall::new(job.title(), arguments, job.details()))
     }
 
-    /// An answer for good becomes a rule.
-    pub(super) async fn always(&mut self, option: &OptionId, tool: &str, job: &Job) -> Result<(), Gone> {
-        // What is denied by now runs not even once.
+    /// Turns an answer for good into a rule.
+    pub(super) async fn always(&mut self, option: &OptionId, tool: &str, job: &Job) -> Result<(), OwnerGone> {
+        // Do not run what has been denied meanwhile.
         if matches!(self.policy.judge(tool, job), Verdict::Deny(_)) {
             return Ok(());
         }
@@ -238,7 +244,7 @@ impl Runner {
             };
             match saved {
                 Ok(()) => {
-                    let message = Some(format!("kept in your settings: {rule}"));
+                    let message = Some(format!("saved to your settings: {rule}"));
                     self.note("ruleSaved", message, serde_json::json!({ "rule": rule })).await?;
                 }
                 Err(why) => self.warn(format!("{rule} holds for this session only: {why}")).await?,

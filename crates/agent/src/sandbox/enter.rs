@@ -1,4 +1,4 @@
-//! The way into the sandbox, walked by the process that becomes the command. It has one thread.
+//! Enters the sandbox, in the process that becomes the command. It has one thread.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -12,29 +12,29 @@ use landlock::{
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 
-use super::{Files, Network};
+use super::{FileAccess, NetworkAccess};
 
-/// The first that also keeps files from being cut short.
+/// The first ABI that also restricts truncation.
 const FILES: ABI = ABI::V3;
-/// The first with rights for TCP.
+/// The first ABI with TCP rights.
 const TCP: ABI = ABI::V4;
-/// What every program may write to, since nothing is kept there.
+/// Devices that every program may write to, since nothing is stored there.
 const DEVICES: [&str; 6] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
-/// Memory that programs share with their own.
+/// Shared memory.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// What stands on the command line.
-struct Orders {
-    files: Files,
-    network: Network,
+/// The parsed command line.
+struct SandboxArgs {
+    files: FileAccess,
+    network: NetworkAccess,
     write: Vec<PathBuf>,
     hide: Vec<PathBuf>,
     program: OsString,
 }
 
-/// Becomes the command; why it could not.
+/// Becomes the command; returns why it could not.
 pub(super) fn enter(mut args: impl Iterator<Item = OsString>) -> String {
-    let entered = Orders::read(&mut args).and_then(|orders| {
+    let entered = SandboxArgs::read(&mut args).and_then(|orders| {
         orders.apply()?;
         Ok(orders.program)
     });
@@ -47,11 +47,11 @@ pub(super) fn enter(mut args: impl Iterator<Item = OsString>) -> String {
     }
 }
 
-impl Orders {
+impl SandboxArgs {
     fn read(args: &mut impl Iterator<Item = OsString>) -> Result<Self, String> {
         let mut orders = Self {
-            files: Files::Open,
-            network: Network::Open,
+            files: FileAccess::Open,
+            network: NetworkAccess::Open,
             write: Vec::new(),
             hide: Vec::new(),
             program: OsString::new(),
@@ -64,12 +64,12 @@ impl Orders {
                 Some("--write") => orders.write.push(value.into()),
                 Some("--hide") => orders.hide.push(value.into()),
                 Some("--files") => {
-                    let known = [Files::Open, Files::ReadOnly, Files::WorkspaceWrite];
+                    let known = [FileAccess::Open, FileAccess::ReadOnly, FileAccess::WorkspaceWrite];
                     let found = known.into_iter().find(|files| files.word() == word());
                     orders.files = found.ok_or_else(|| format!("unknown value for --files: {}", word()))?;
                 }
                 Some("--network") => {
-                    let known = [Network::Open, Network::NoTcp, Network::Nothing];
+                    let known = [NetworkAccess::Open, NetworkAccess::NoTcp, NetworkAccess::Nothing];
                     let found = known.into_iter().find(|network| network.word() == word());
                     orders.network = found.ok_or_else(|| format!("unknown value for --network: {}", word()))?;
                 }
@@ -79,15 +79,15 @@ impl Orders {
         Err("no program was named".to_owned())
     }
 
-    /// Gives up what is to be given up. The namespace comes first: afterwards there are no rights to make one.
+    /// Applies the restrictions. The namespaces come first: afterwards there is no right to create them.
     fn apply(&self) -> Result<(), String> {
-        if self.network == Network::Nothing {
+        if self.network == NetworkAccess::Nothing {
             // Sockets are listed for the network that we are about to leave.
             let sockets = self.sockets_of_others();
             own_namespaces()?;
             hide(&self.hide, &sockets);
         }
-        if self.files != Files::Open || self.network == Network::NoTcp {
+        if self.files != FileAccess::Open || self.network == NetworkAccess::NoTcp {
             let status = self.restrict().map_err(|error| format!("Landlock: {error}"))?;
             if status == RulesetStatus::NotEnforced {
                 return Err("Landlock: this kernel does not enforce it".to_owned());
@@ -96,8 +96,8 @@ impl Orders {
         Ok(())
     }
 
-    /// The sockets in the file system on which programs listen now, but for those in the workspace. Landlock does not
-    /// control connections to them, and some of these programs start others: tmux, the user's service manager, Docker.
+    /// Unix sockets on which programs listen now, except those in the workspace. Landlock does not restrict
+    /// connections to them, and some of these programs start others: tmux, the user's service manager, Docker.
     fn sockets_of_others(&self) -> BTreeSet<PathBuf> {
         let table = fs::read("/proc/net/unix").unwrap_or_default();
         let table = String::from_utf8_lossy(&table);
@@ -112,23 +112,23 @@ impl Orders {
 
     fn restrict(&self) -> Result<RulesetStatus, Box<dyn std::error::Error>> {
         let mut rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
-        if self.files != Files::Open {
+        if self.files != FileAccess::Open {
             rules = rules.handle_access(AccessFs::from_all(FILES))?;
         }
-        if self.network == Network::NoTcp {
+        if self.network == NetworkAccess::NoTcp {
             rules = rules.handle_access(AccessNet::from_all(TCP))?;
         }
-        // Where the kernel can, commands do not signal what is outside, such as whoever sees to it that they end.
-        // Nor do they connect to abstract sockets there, such as that of an X server.
+        // Where the kernel supports it, commands cannot signal processes outside, such as their supervisor, nor
+        // connect to abstract sockets there, such as that of an X server.
         rules = rules.set_compatibility(CompatLevel::BestEffort).scope(Scope::Signal | Scope::AbstractUnixSocket)?;
         let mut rules = rules.create()?.set_compatibility(CompatLevel::HardRequirement);
-        if self.files != Files::Open {
+        if self.files != FileAccess::Open {
             rules = rules.add_rule(PathBeneath::new(PathFd::new("/")?, AccessFs::from_read(FILES)))?;
             for device in DEVICES.iter().filter(|device| Path::new(device).exists()) {
                 rules = rules.add_rule(PathBeneath::new(PathFd::new(device)?, AccessFs::from_file(FILES)))?;
             }
         }
-        if self.files == Files::WorkspaceWrite {
+        if self.files == FileAccess::WorkspaceWrite {
             let memory = Some(Path::new(SHARED_MEMORY)).filter(|memory| memory.is_dir());
             for folder in self.write.iter().map(PathBuf::as_path).chain(memory) {
                 rules = rules.add_rule(PathBeneath::new(PathFd::new(folder)?, AccessFs::from_all(FILES)))?;
@@ -138,7 +138,7 @@ impl Orders {
     }
 }
 
-/// Moves into a network with nothing in it, and a list of mounts of our own where that is to be had. Stays who we are.
+/// Enters an empty network namespace, and a mount namespace where available, as the same user.
 fn own_namespaces() -> Result<(), String> {
     let (user, group) = (nix::unistd::getuid(), nix::unistd::getgid());
     let flags = CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET;
@@ -154,13 +154,13 @@ fn own_namespaces() -> Result<(), String> {
     write("gid_map", format!("{group} {group} 1"))
 }
 
-/// Puts an empty folder in the place of each folder, and an empty file in that of each socket. Landlock, which comes
-/// next, lets nobody take it away again.
+/// Mounts an empty folder over each folder and an empty file over each socket. Landlock, which is applied next,
+/// prevents unmounting.
 ///
-/// Best effort: some systems give namespaces and forbid mounts. Hosts refuse connections from commands either way.
+/// Best effort: some systems allow namespaces and forbid mounts. Hosts refuse connections from commands either way.
 fn hide(folders: &[PathBuf], sockets: &BTreeSet<PathBuf>) {
     let nothing = None::<&str>;
-    // Nothing of ours shows outside.
+    // Our mounts must not show outside.
     if mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing).is_err() {
         return;
     }

@@ -28,7 +28,7 @@ impl Scene {
     }
 
     async fn sandbox(&self, mode: SandboxMode) -> Sandbox {
-        let set_up = Sandbox::set_up(mode, &[self.at("work")], Effort::Full, &self.keeper).await;
+        let set_up = Sandbox::set_up(mode, &[self.at("work")], Enforcement::Full, &self.keeper).await;
         let mut sandbox = set_up.unwrap().unwrap();
         // The scene itself lies in the folder for temporary files: it brings its own.
         for folder in &mut sandbox.writable {
@@ -74,7 +74,7 @@ fn kept_back(said: &str) {
 async fn a_workspace_is_written_and_nothing_else() {
     let scene = Scene::new();
     let sandbox = scene.sandbox(SandboxMode::WorkspaceWrite).await;
-    assert_eq!(sandbox.enforced().files, Files::WorkspaceWrite);
+    assert_eq!(sandbox.enforced().files, FileAccess::WorkspaceWrite);
     let said = scene
         .run(&sandbox, "cat inside ../outside; echo new > new; mkdir a && mv new a/; echo x > /dev/null; id -u")
         .await;
@@ -104,7 +104,7 @@ async fn a_workspace_is_written_and_nothing_else() {
 async fn nothing_is_written_where_all_is_read_only() {
     let scene = Scene::new();
     let sandbox = scene.sandbox(SandboxMode::ReadOnly).await;
-    assert_eq!(sandbox.enforced().files, Files::ReadOnly);
+    assert_eq!(sandbox.enforced().files, FileAccess::ReadOnly);
     kept_back(&scene.run(&sandbox, "echo x > inside").await);
     kept_back(&scene.run(&sandbox, "mktemp").await);
     assert!(scene.run(&sandbox, "cat inside 2>/dev/null").await.starts_with("inside\n"));
@@ -117,7 +117,7 @@ async fn the_network_is_out_of_reach() {
     let connect = format!("exec bash -c 'echo hi > /dev/tcp/127.0.0.1/{}'", listener.local_addr().unwrap().port());
     assert!(scene.sh(scene.program(&connect)).await.contains("exit code 0"));
     let mut sandbox = scene.sandbox(SandboxMode::WorkspaceWrite).await;
-    for network in [Network::Nothing, Network::NoTcp] {
+    for network in [NetworkAccess::Nothing, NetworkAccess::NoTcp] {
         let enforced = Enforced { network, ..sandbox.enforced };
         if let Err(why) = sandbox.works(enforced, &scene.keeper).await.unwrap() {
             assert_ne!(network, sandbox.enforced.network, "it was said to work: {why}");
@@ -163,7 +163,7 @@ async fn sockets_of_programs_outside_are_out_of_reach() {
     };
     assert!(scene.sh(scene.program(&connect("outside.sock"))).await.contains("reached"));
     let sandbox = scene.sandbox(SandboxMode::WorkspaceWrite).await;
-    if sandbox.enforced().network != Network::Nothing || !can_mount(&scene, &sandbox).await {
+    if sandbox.enforced().network != NetworkAccess::Nothing || !can_mount(&scene, &sandbox).await {
         return; // without namespaces they stay in reach, and the words for what is enforced say so
     }
     for socket in ["outside.sock", "tmp/other.sock"] {
@@ -184,11 +184,11 @@ async fn can_mount(scene: &Scene, sandbox: &Sandbox) -> bool {
 
 #[test]
 fn what_is_enforced_is_said_in_plain_words() {
-    let enforced = Enforced { files: Files::WorkspaceWrite, network: Network::NoTcp };
+    let enforced = Enforced { files: FileAccess::WorkspaceWrite, network: NetworkAccess::NoTcp };
     assert_eq!(
         enforced.to_string(),
         "files: only the workspace and the temporary folder are written (Landlock); \
-         network: no TCP, other protocols are not kept back (Landlock)"
+         network: no TCP, other protocols unrestricted (Landlock)"
     );
     let value = serde_json::to_value(enforced).unwrap();
     assert_eq!(value, serde_json::json!({ "files": "workspaceWrite", "network": "noTcp" }));

@@ -1,6 +1,6 @@
-//! Arguments as models write them: a number may come as `10.0` or `"10"`, a list of one as its only string.
+//! Arguments as models write them: a number may come as `10.0` or `"10"`, a list with one element as a bare string.
 //!
-//! For `deserialize_with`. What cannot be meant is still refused, in words that say what was expected.
+//! For `deserialize_with`. Anything else is refused, in words that say what was expected.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde::de::{Deserializer, Error, SeqAccess, Unexpected, Visitor};
 
 use crate::workspace::walk::Ignored;
 
-/// A whole number that is not negative, or nothing.
+/// A non-negative whole number, or nothing.
 pub(super) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     deserializer.deserialize_any(Whole)
 }
@@ -19,13 +19,13 @@ pub(super) fn strings<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<
     deserializer.deserialize_any(Strings)
 }
 
-/// How files are chosen, where that comes as a group of its own.
+/// File filters that come as a group of their own.
 #[derive(Debug, Deserialize)]
 pub(super) struct Filtering {
     respect_git_ignore: Option<bool>,
 }
 
-/// Whether what git ignores is left out; said by itself or in the group.
+/// Whether files that Git ignores are left out; given directly or in the group.
 pub(super) fn ignored(by_itself: Option<bool>, group: Option<Filtering>) -> Ignored {
     let respect = by_itself.or(group.and_then(|group| group.respect_git_ignore));
     if respect.unwrap_or(true) { Ignored::Skip } else { Ignored::Show }
@@ -50,7 +50,7 @@ impl<'de> Visitor<'de> for Whole {
     }
 
     fn visit_f64<E: Error>(self, number: f64) -> Result<Self::Value, E> {
-        // Beyond this a float no longer tells every whole number from the next.
+        // Above this, a float cannot represent every whole number.
         if number.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&number) {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole and in range")]
             return Ok(Some(number as u64));

@@ -1,4 +1,4 @@
-//! `ask_user`: the model wants to know something that only the user can say.
+//! `ask_user`: the model asks the user a question.
 
 use multitap_event::ToolKind;
 use serde::Deserialize;

@@ -1,7 +1,6 @@
-//! A change to one file: worked out first, shown to whoever is asked, and made only if the file is still what it was.
+//! A change to one file: computed first, shown to whoever is asked, and made only if the file has not changed since.
 //!
-//! `write_file` and `replace` end here. What they want the file to hold is theirs to say; how it comes to hold it is
-//! this file's.
+//! `write_file` and `replace` end here: they decide the new content, this module writes it.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -19,15 +18,15 @@ use crate::seen::Stamp;
 use crate::tool::Outcome;
 use crate::workspace::Inside;
 use crate::workspace::open::{OpenError, open};
-use crate::workspace::put::{Held, PutError, put};
+use crate::workspace::put::{ExpectedContent, PutError, put};
 
-/// A larger file is not taken for a text that can be edited.
+/// Larger files cannot be edited.
 const LARGEST_TEXT: u64 = 4 * 1024 * 1024;
-/// Of a larger text only the diff is shown.
+/// Above this size only the diff is shown.
 const LARGEST_SHOWN: usize = 1024 * 1024;
-/// A replacement that makes a larger text is refused: a short text in many places grows without limit.
+/// Largest result of a replacement: a short text in many places grows without limit.
 pub(super) const LARGEST_MADE: usize = 16 * 1024 * 1024;
-/// Bytes of what the user changed that the model is told.
+/// Most bytes of the user's changes that are reported to the model.
 const MOST_TOLD: usize = 4000;
 
 /// A file as it is before a change.
@@ -36,35 +35,35 @@ pub(super) struct Target {
     named: String,
     pub(super) shown: String,
     file: Inside,
-    pub(super) held: Held,
+    pub(super) held: ExpectedContent,
 }
 
 /// A change that is ready to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Change {
-    /// The path as the model named it, to be followed once more.
+    /// The path as the model named it, to be resolved once more.
     named: String,
     shown: String,
     file: Inside,
-    held: Held,
+    held: ExpectedContent,
     after: String,
-    /// What the model is told when it is made.
+    /// The message for the model when it is made.
     done: String,
-    /// What the model wanted to write, where the user put something else in its place.
+    /// What the model wanted to write, if the user replaced it.
     meant: Option<String>,
-    /// What people see of it, worked out once: a diff of large texts is not free.
-    sides: Box<Sides>,
+    /// What people see, computed once: a diff of large texts is expensive.
+    sides: Box<ChangePreview>,
 }
 
 impl Target {
-    /// The file that a path means, which need not exist; refused if the model has seen it as it no longer is.
+    /// The file at a path, which need not exist; refused if it changed since the model saw it.
     pub(super) fn find(files: &Files, path: &str) -> Result<Self, BadCall> {
         let file = files.place(path)?;
         let shown = files.shown(&file);
         let cannot = |why: &dyn std::fmt::Display| BadCall(format!("cannot change {shown}: {why}"));
         let (held, now) = match open(&file) {
             Ok(opened) => held(opened).map(|(held, now)| (held, Some(now))).map_err(|error| cannot(&error))?,
-            Err(OpenError::Missing) => (Held::Nothing, None),
+            Err(OpenError::Missing) => (ExpectedContent::Nothing, None),
             Err(error) => return Err(cannot(&error)),
         };
         if now.is_some_and(|now| files.seen.is_stale(file.path(), &now)) {
@@ -75,38 +74,38 @@ impl Target {
         Ok(Self { named: path.to_owned(), shown, file, held })
     }
 
-    /// The change after which it holds this.
+    /// The change to this new content.
     pub(super) fn change(self, after: String, done: String) -> Result<Change, BadCall> {
         let Self { named, shown, file, held } = self;
-        if held == Held::Text(after.clone()) {
+        if held == ExpectedContent::Text(after.clone()) {
             return Err(BadCall(format!("{shown} holds exactly this already: there is nothing to change")));
         }
-        let sides = Box::new(Sides::of(&shown, &held, &after));
+        let sides = Box::new(ChangePreview::of(&shown, &held, &after));
         Ok(Change { named, shown, file, held, after, done, meant: None, sides })
     }
 }
 
-/// What an open file holds, and by what it is known again.
-fn held(file: File) -> io::Result<(Held, Stamp)> {
+/// What an open file contains, and its stamp.
+fn held(file: File) -> io::Result<(ExpectedContent, Stamp)> {
     let metadata = file.metadata()?;
     if metadata.len() > LARGEST_TEXT {
         let stamp = Stamp::of(file)?;
-        return Ok((Held::Other(stamp.clone()), stamp));
+        return Ok((ExpectedContent::Other(stamp.clone()), stamp));
     }
     let mut bytes = Vec::new();
     file.take(LARGEST_TEXT).read_to_end(&mut bytes)?;
     let stamp = Stamp::hashed(&metadata, Sha256::new_with_prefix(&bytes));
     Ok(match String::from_utf8(bytes) {
-        Ok(text) if !text.contains('\0') => (Held::Text(text), stamp),
-        _ => (Held::Other(stamp.clone()), stamp),
+        Ok(text) if !text.contains('\0') => (ExpectedContent::Text(text), stamp),
+        _ => (ExpectedContent::Other(stamp.clone()), stamp),
     })
 }
 
 impl Change {
     pub(crate) fn title(&self) -> String {
         match self.held {
-            Held::Nothing => format!("Create {}", self.shown),
-            Held::Text(_) | Held::Other(_) => format!("Change {}", self.shown),
+            ExpectedContent::Nothing => format!("Create {}", self.shown),
+            ExpectedContent::Text(_) | ExpectedContent::Other(_) => format!("Change {}", self.shown),
         }
     }
 
@@ -120,27 +119,27 @@ impl Change {
     }
 
     pub(crate) fn details(&self) -> Details {
-        let Sides { before, after, diff } = Sides::clone(&self.sides);
+        let ChangePreview { before, after, diff } = ChangePreview::clone(&self.sides);
         Details::FileEdit { file_path: self.file.path().display().to_string(), before, after, diff }
     }
 
-    /// The text can be another if whoever is asked can see it.
+    /// The content can be edited if whoever is asked can see it.
     pub(crate) fn edits(&self) -> Vec<Edit> {
         if self.sides.after.is_some() { vec![Edit::NewContent] } else { Vec::new() }
     }
 
-    /// Writes the user's text instead.
+    /// The same change with the user's content.
     pub(crate) fn with_content(self, content: String) -> Self {
         let after = self.fitted(content);
         let meant = Some(self.meant.unwrap_or(self.after));
-        let sides = Box::new(Sides::of(&self.shown, &self.held, &after));
+        let sides = Box::new(ChangePreview::of(&self.shown, &self.held, &after));
         Self { after, meant, sides, ..self }
     }
 
     fn fitted(&self, content: String) -> String {
         match &self.held {
-            Held::Text(before) => Ending::of(before).fit(&content),
-            Held::Nothing | Held::Other(_) => content,
+            ExpectedContent::Text(before) => Ending::of(before).fit(&content),
+            ExpectedContent::Nothing | ExpectedContent::Other(_) => content,
         }
     }
 
@@ -155,7 +154,7 @@ impl Change {
                 "{named} no longer leads where it led when the change was worked out: nothing was written"
             ));
         }
-        if self.held == Held::Text(self.after.clone()) {
+        if self.held == ExpectedContent::Text(self.after.clone()) {
             return Outcome::done(format!("{shown} was left as it is: the user took the change out."));
         }
         match put(&self.file, &self.held, self.after.as_bytes()) {
@@ -175,12 +174,12 @@ impl Change {
             Some(meant) => format!("{}{}", self.done, self.told_of_the_users(meant)),
             None => self.done.clone(),
         };
-        let Sides { before, after, diff } = *self.sides;
+        let ChangePreview { before, after, diff } = *self.sides;
         let change = FileChange {
             file_path: self.file.path().display().to_string(),
             change_type: match self.held {
-                Held::Nothing => FileChangeType::Created,
-                Held::Text(_) | Held::Other(_) => FileChangeType::Modified,
+                ExpectedContent::Nothing => FileChangeType::Created,
+                ExpectedContent::Text(_) | ExpectedContent::Other(_) => FileChangeType::Modified,
             },
             diff,
             before,
@@ -203,21 +202,21 @@ impl Change {
     }
 }
 
-/// What a change is shown as.
+/// The form in which a change is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Sides {
+struct ChangePreview {
     before: Option<String>,
     after: Option<String>,
     diff: Option<String>,
 }
 
-impl Sides {
-    fn of(shown: &str, held: &Held, after: &str) -> Self {
+impl ChangePreview {
+    fn of(shown: &str, held: &ExpectedContent, after: &str) -> Self {
         let (before, diff) = match held {
-            Held::Nothing => (None, Some(unified(shown, None, after))),
-            Held::Text(before) => (Some(before), Some(unified(shown, Some(before), after))),
-            // There is no telling what it was.
-            Held::Other(_) => (None, None),
+            ExpectedContent::Nothing => (None, Some(unified(shown, None, after))),
+            ExpectedContent::Text(before) => (Some(before), Some(unified(shown, Some(before), after))),
+            // The old content is unknown.
+            ExpectedContent::Other(_) => (None, None),
         };
         let is_long = |text: &str| text.len() > LARGEST_SHOWN;
         let is_large = before.is_some_and(|before| is_long(before)) || is_long(after);

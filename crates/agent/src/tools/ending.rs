@@ -1,10 +1,10 @@
-//! How a text marks its beginning and the ends of its lines, so that an edit in other ways does not change them all.
+//! The byte order mark and line endings of a text, preserved across an edit.
 
 use std::borrow::Cow;
 
 const MARK: char = '\u{feff}';
 
-/// What is kept of a text while what it says is changed.
+/// How a text marks its beginning and its line ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ending {
     /// It begins with a byte order mark.
@@ -19,19 +19,19 @@ impl Ending {
         Self { mark: text.starts_with(MARK), crlf: lines > 0 && text.matches("\r\n").count() == lines }
     }
 
-    /// The text as a model knows it: without the mark, with plain ends.
+    /// The text as a model sees it: without the mark, with `\n`.
     pub(super) fn plain(self, text: &str) -> Cow<'_, str> {
         let text = text.strip_prefix(MARK).filter(|_| self.mark).unwrap_or(text);
         if self.crlf { Cow::Owned(text.replace("\r\n", "\n")) } else { Cow::Borrowed(text) }
     }
 
-    /// The way back from [`plain`](Self::plain).
+    /// The reverse of [`plain`](Self::plain).
     pub(super) fn dress(self, plain: &str) -> String {
         let text = if self.crlf { plain.replace('\n', "\r\n") } else { plain.to_owned() };
         if self.mark { format!("{MARK}{text}") } else { text }
     }
 
-    /// A whole new text with the old one's ends, unless it has ends of its own.
+    /// A whole new text with the old line endings, unless it has its own.
     pub(super) fn fit(self, text: &str) -> String {
         let mark = self.mark && !text.starts_with(MARK);
         Self { mark, crlf: self.crlf && !text.contains('\r') }.dress(text)

@@ -1,8 +1,8 @@
-//! `web_fetch`: reads pages from the web, as text.
+//! `web_fetch`: reads web pages as text.
 //!
-//! Only http and https, only GET, only so much and so long. Where a name leads is looked up once, screened, and
-//! connected to: nothing of the machine's own or of the network around it, unless that is allowed. Each redirect is
-//! screened in the same way, and one to another host is told and not followed: it is a call of its own.
+//! Only http and https, only GET, bounded in size and time. A host name is resolved once, screened, and that address
+//! is connected to: never this machine or its network, unless allowed. Each redirect is screened likewise; one to
+//! another host is reported and not followed, since it needs a call of its own.
 
 mod html;
 
@@ -16,17 +16,17 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::BadCall;
-use crate::tool::{Doing, Outcome, Progress, Spec};
+use crate::tool::{Outcome, Progress, Spec, ToolContext};
 
 pub(crate) const NAME: &str = "web_fetch";
 
-/// How many addresses one call may name.
+/// Most addresses in one call.
 const MOST_URLS: usize = 10;
-/// How much of one answer is read.
+/// Most bytes read of one answer.
 const MOST_BYTES: usize = 2 * 1024 * 1024;
-/// How much text of all pages together the model gets.
+/// Most text of all pages together that the model gets.
 const MOST_TEXT: usize = 60_000;
-/// How long one page may take, redirects and all.
+/// Time limit of a page, redirects included.
 const TIME: Duration = Duration::from_secs(30);
 const MOST_REDIRECTS: usize = 5;
 
@@ -38,7 +38,7 @@ pub(super) struct Arguments {
     urls: Vec<String>,
 }
 
-/// Pages to read, ready.
+/// Pages to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fetch {
     pub(crate) urls: Vec<String>,
@@ -78,7 +78,7 @@ pub(super) fn prepare(arguments: Arguments, screen: &Screen) -> Result<Fetch, Ba
     }
 }
 
-/// The addresses that stand in a text.
+/// The addresses in a text.
 fn addresses(text: &str) -> impl Iterator<Item = &str> {
     let ends = |char: char| char.is_whitespace() || matches!(char, '<' | '>' | '"' | '`');
     let words = text.split(ends).map(|word| word.trim_start_matches(['(', '[', '\'']));
@@ -109,30 +109,30 @@ impl Fetch {
         Details::Text { text: format!("Fetch {}", self.urls.join(", ")), arguments }
     }
 
-    pub(super) async fn run(self, screen: &Screen, doing: Doing) -> Outcome {
+    pub(super) async fn run(self, screen: &Screen, context: ToolContext) -> Outcome {
         tokio::select! {
-            () = doing.stop.cancelled() => Outcome::cancelled("the user stopped it"),
-            outcome = self.all(screen, &doing) => outcome,
+            () = context.stop.cancelled() => Outcome::cancelled("the user stopped it"),
+            outcome = self.all(screen, &context) => outcome,
         }
     }
 
-    async fn all(self, screen: &Screen, doing: &Doing) -> Outcome {
+    async fn all(self, screen: &Screen, context: &ToolContext) -> Outcome {
         let share = MOST_TEXT / self.urls.len().max(1);
         let (mut text, mut read) = (String::new(), 0);
         for url in &self.urls {
             let message = Some(format!("reading {url}"));
-            // Nobody listens any more: it is read all the same.
-            doing.progress.send(Progress { message, ..Progress::default() }).await.ok();
+            // Nobody receives progress any more: read on all the same.
+            context.progress.send(Progress { message, ..Progress::default() }).await.ok();
             let page = tokio::time::timeout(TIME, page(screen, url)).await;
             let page = page.unwrap_or_else(|_| Err(format!("it took longer than {} s", TIME.as_secs())));
-            let told = match page {
+            let reported = match page {
                 Ok(page) => {
                     read += 1;
-                    page.told(url, share)
+                    page.reported(url, share)
                 }
                 Err(why) => format!("{url} could not be read: {why}"),
             };
-            text.push_str(&told);
+            text.push_str(&reported);
             text.push_str("\n\n");
         }
         let text = text.trim_end();
@@ -140,24 +140,24 @@ impl Fetch {
     }
 }
 
-/// A client that connects only to where the screen allows.
+/// A client that connects only to addresses the screen allows.
 fn client(screen: &Screen, url: &Url) -> Result<Client, String> {
     let builder = Endpoint::of(url).client().map_err(|error| error.to_string())?;
-    // A proxy would resolve names by itself, where nobody judges them.
+    // A proxy would resolve names itself, unscreened.
     screen.apply_without_proxy(builder).build().map_err(causes)
 }
 
-/// What came back.
+/// A page that was read.
 struct Page {
-    /// Where it was found in the end.
+    /// Where it was found after redirects.
     url: Url,
     text: String,
-    /// More was there than is read.
+    /// Only its beginning was read.
     cut: bool,
 }
 
 impl Page {
-    fn told(&self, asked: &str, most: usize) -> String {
+    fn reported(&self, asked: &str, most: usize) -> String {
         let moved = if self.url.as_str() == asked { String::new() } else { format!(" (moved to {})", self.url) };
         let end = most.min(self.text.len());
         let end = (0..=end).rev().find(|end| self.text.is_char_boundary(*end)).unwrap_or_default();
@@ -166,13 +166,13 @@ impl Page {
     }
 }
 
-/// Reads one page, following redirects to where they may lead.
+/// Reads one page, following redirects within the site.
 async fn page(screen: &Screen, url: &str) -> Result<Page, String> {
     let mut url = Url::parse(url).map_err(|error| error.to_string())?;
     let asked = url.clone();
     for _ in 0..=MOST_REDIRECTS {
         screen.check(&url).map_err(|why| why.to_string())?;
-        // Who allowed one host did not allow another, not even to be looked up.
+        // Permission for one host is not permission for another, not even to resolve its name.
         if site(&url) != site(&asked) {
             return Err(format!("it redirects to another host: fetch {url} if that is wanted"));
         }
@@ -195,7 +195,7 @@ async fn page(screen: &Screen, url: &str) -> Result<Page, String> {
     Err(format!("it redirects more than {MOST_REDIRECTS} times"))
 }
 
-/// The host, which is the same with `www.` and without.
+/// The host without `www.`.
 fn site(url: &Url) -> Option<&str> {
     url.host_str().map(|host| host.strip_prefix("www.").unwrap_or(host))
 }

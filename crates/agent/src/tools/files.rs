@@ -1,5 +1,5 @@
-//! What the tools that look at files and change them share: the workspace, what the model has seen of it, and a
-//! place to wait for the disk where nobody else waits with them.
+//! Shared by the tools that read and change files: the workspace, what the model has seen of it, and threads for
+//! blocking disk access.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::BadCall;
 use crate::seen::Seen;
-use crate::tool::{Doing, Outcome};
+use crate::tool::{Outcome, ToolContext};
 use crate::workspace::{Inside, Workspace};
 
 /// The session's files.
@@ -22,12 +22,12 @@ impl Files {
         Self { workspace: Arc::new(workspace), seen: Seen::default() }
     }
 
-    /// Where a path leads, if the tools may touch that.
+    /// Resolves a path, if the tools may touch it.
     pub(super) fn place(&self, path: &str) -> Result<Inside, BadCall> {
         self.workspace.resolve(path).map_err(|outside| BadCall(outside.to_string()))
     }
 
-    /// The place that was named, or all folders of the workspace.
+    /// Resolves a path, or returns all folders of the workspace.
     pub(super) fn places(&self, path: Option<&str>) -> Result<Vec<Inside>, BadCall> {
         match path {
             Some(path) => Ok(vec![self.place(path)?]),
@@ -39,7 +39,7 @@ impl Files {
         self.workspace.shown(place.path())
     }
 
-    /// Makes a call ready, on a thread that may wait for the disk.
+    /// Prepares a call on a thread that may block.
     pub(super) async fn prepare<A, T>(
         &self,
         arguments: A,
@@ -54,15 +54,15 @@ impl Files {
         prepared.unwrap_or_else(|broke| Err(BadCall(format!("the tool broke off: {broke}"))))
     }
 
-    /// Does it on such a thread. When nobody waits for it any more it is told to stop.
+    /// Runs a job on such a thread. Dropping the future tells the job to stop.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         job: T,
-        doing: &Doing,
+        context: &ToolContext,
         run: fn(T, &Self, &CancellationToken) -> Outcome,
     ) -> Outcome {
         let files = self.clone();
-        let stop = doing.stop.child_token();
+        let stop = context.stop.child_token();
         let _dropped = stop.clone().drop_guard();
         let done = tokio::task::spawn_blocking(move || run(job, &files, &stop)).await;
         done.unwrap_or_else(|broke| Outcome::failed(format!("the tool broke off: {broke}")))
@@ -80,7 +80,7 @@ pub(super) mod tests {
     use super::*;
     use crate::conversation::Call;
     use crate::job::Job;
-    use crate::tool::Doing;
+    use crate::tool::ToolContext;
     use crate::tools::Toolbox;
 
     /// A workspace in a folder of its own, and the tools over it.
@@ -131,7 +131,7 @@ pub(super) mod tests {
         pub(crate) async fn run(&self, job: Job) -> Outcome {
             let (progress, _told) = mpsc::channel(8);
             self.tools
-                .run(crate::policy::Approved::in_a_test(job), Doing { progress, stop: CancellationToken::new() })
+                .run(crate::policy::Approved::in_a_test(job), ToolContext { progress, stop: CancellationToken::new() })
                 .await
         }
 

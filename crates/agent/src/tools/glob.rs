@@ -1,4 +1,4 @@
-//! `glob`: files by their names, the newest first.
+//! `glob`: finds files by name, the newest first.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,11 +17,11 @@ use super::pattern::{Case, Pattern};
 use crate::tool::{Outcome, Spec};
 use crate::workspace::Inside;
 use crate::workspace::open::Kind;
-use crate::workspace::walk::{Depth, Found, Ignored, Walk};
+use crate::workspace::walk::{Depth, Ignored, Walk, WalkEntry};
 
 pub(crate) const NAME: &str = "glob";
 
-/// Files that are shown.
+/// Most files that are shown.
 const MOST_FILES: usize = 500;
 
 #[derive(Debug, Deserialize)]
@@ -56,13 +56,13 @@ pub(super) fn spec() -> Spec {
         }),
         &["pattern"],
     );
-    Spec { looks: true, ..spec }
+    Spec { read_only: true, ..spec }
 }
 
 pub(super) fn prepare(files: &Files, arguments: Arguments) -> Result<Glob, BadCall> {
     let places = files.places(arguments.path.as_deref())?;
     let case = if arguments.case_sensitive == Some(true) { Case::Heed } else { Case::Ignore };
-    // A pattern may be given with the whole path before it.
+    // A pattern may begin with the whole path.
     let below =
         places.iter().find_map(|place| arguments.pattern.strip_prefix(place.path().to_str()?)?.strip_prefix('/'));
     let pattern = Pattern::for_path(below.unwrap_or(&arguments.pattern), case)?;
@@ -111,8 +111,8 @@ impl Glob {
     }
 }
 
-/// A file, or a link to one that lies inside.
-fn is_file(files: &Files, found: &Found) -> bool {
+/// A file, or a link to one inside the workspace.
+fn is_file(files: &Files, found: &WalkEntry) -> bool {
     match found.kind {
         Kind::File => true,
         Kind::Link => {

@@ -1,4 +1,4 @@
-//! `list_directory`: what stands in a folder.
+//! `list_directory`: the entries of a folder.
 
 use multitap_event::ToolKind;
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use crate::workspace::walk::{Depth, Ignored, Walk};
 
 pub(crate) const NAME: &str = "list_directory";
 
-/// Names that are shown.
+/// Most names that are shown.
 const MOST_ENTRIES: usize = 1000;
 
 #[derive(Debug, Deserialize)]
@@ -49,7 +49,7 @@ pub(super) fn spec() -> Spec {
         }),
         &["path"],
     );
-    Spec { looks: true, ..spec }
+    Spec { read_only: true, ..spec }
 }
 
 pub(super) fn prepare(files: &Files, arguments: Arguments) -> Result<List, BadCall> {
@@ -66,7 +66,7 @@ impl List {
 
     pub(super) fn run(self, stop: &CancellationToken) -> Outcome {
         let shown = &self.shown;
-        // The walk passes over what it cannot read; here that is all there is to tell.
+        // The walk skips what it cannot read; here that is the only thing to report.
         if let Err(error) = list(&self.folder) {
             let why = if self.folder.path().is_file() { "it is a file".to_owned() } else { error.to_string() };
             return Outcome::failed(format!("cannot list {shown}: {why}"));

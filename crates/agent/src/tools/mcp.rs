@@ -1,16 +1,16 @@
-//! A tool of an MCP server. What there is, and how it is called, is the servers' business.
+//! Calls of tools of MCP servers.
 
 use serde_json::{Map, Value};
 
 use super::BadCall;
 use crate::conversation::Call;
-use crate::mcp::{Found, Servers};
+use crate::mcp::{McpTool, Servers};
 
 /// A call to a server.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Mcp {
     pub(crate) server: String,
-    /// By the server's own name.
+    /// The server's own name of the tool.
     pub(crate) tool: String,
     pub(crate) arguments: Map<String, Value>,
     /// The user trusts the server.
@@ -19,7 +19,7 @@ pub(crate) struct Mcp {
 
 /// The call, if a server has such a tool.
 pub(super) fn prepare(servers: &Servers, call: &Call) -> Option<Result<Mcp, BadCall>> {
-    let Found { server, tool, trusted } = servers.find(&call.name)?;
+    let McpTool { server, tool, trusted } = servers.find(&call.name)?;
     let arguments = match &call.arguments {
         Value::Null => Ok(Map::new()),
         Value::Object(arguments) => Ok(arguments.clone()),

@@ -1,4 +1,4 @@
-//! `save_memory`: what the user wants every session to know, kept in the user's own memory file.
+//! `save_memory`: adds a fact to the user's own memory file, which every session reads.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::tool::{Outcome, Spec};
 
 pub(crate) const NAME: &str = "save_memory";
 
-/// What was saved stands under this.
+/// Facts are stored below this heading.
 const HEADING: &str = "## Multitap: remembered";
 /// A fact is a line, not a document.
 const LONGEST: usize = 2000;
@@ -22,7 +22,7 @@ pub(super) struct Arguments {
     fact: String,
 }
 
-/// A fact, ready to be written down.
+/// A fact, ready to be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Remember {
     pub(crate) file: PathBuf,
@@ -75,7 +75,7 @@ impl Remember {
     }
 
     pub(super) async fn run(self) -> Outcome {
-        // The file may have grown since it was asked about: what came in the meantime stays.
+        // The file may have grown since the question: preserve what was added meanwhile.
         let written = match read(&self.file).await {
             Ok(now) => write(&self.file, with_fact(now.as_deref().unwrap_or_default(), &self.fact)).await,
             Err(error) => Err(error),
@@ -95,7 +95,7 @@ async fn read(file: &Path) -> io::Result<Option<String>> {
     }
 }
 
-/// The text with one more fact, at the end of what is under the heading.
+/// The text with one more fact, at the end of the section.
 fn with_fact(text: &str, fact: &str) -> String {
     let Some(start) = text.find(HEADING) else {
         let gap = if text.is_empty() { "" } else { "\n\n" };
@@ -113,8 +113,9 @@ fn with_fact(text: &str, fact: &str) -> String {
 
 /// Writes the whole file or nothing of it. A link stays a link.
 async fn write(file: &Path, text: String) -> io::Result<()> {
-    let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let file = file.to_owned();
     let written = tokio::task::spawn_blocking(move || {
+        let file = file.canonicalize().unwrap_or(file);
         let folder = file.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder)?;
         let mut new = tempfile::NamedTempFile::new_in(folder)?;

@@ -1,23 +1,21 @@
-//! Why a text to replace is not where the model thinks it is, in words by which it can do better.
-//!
-//! Pure.
+//! Explains why a text to replace was not found, so that the model can correct it. Pure.
 
 use multitap_diff::similarity;
 
 use super::ending::Ending;
 
-/// Lines of the file that are shown.
+/// Most lines of the file that are shown.
 const MOST_SHOWN: usize = 12;
-/// Places that are told by their line.
+/// Most occurrences that are listed.
 const MOST_PLACES: usize = 10;
 /// Longer lines are not compared.
 const LONGEST_COMPARED: usize = 400;
-/// From here on two lines are alike.
+/// Lines at least this similar count as alike.
 const ALIKE: f32 = 0.6;
-/// Pairs of characters that the search for the nearest line compares: about a tenth of a second.
+/// Character pairs that the search for the nearest line may compare: about a tenth of a second.
 const NEAREST_BUDGET: u64 = 50_000_000;
 
-/// It is there, but not as often as was said.
+/// The text occurs, but not as often as expected.
 pub(super) fn other_count(text: &str, old: &str, count: usize, wanted: usize) -> String {
     let places = text.match_indices(old).take(MOST_PLACES);
     let lines: Vec<_> = places.map(|(at, _)| (text[..at].matches('\n').count() + 1).to_string()).collect();
@@ -34,7 +32,7 @@ pub(super) fn other_count(text: &str, old: &str, count: usize, wanted: usize) ->
     format!("old_string is there {times} ({lines}), not {wanted}: {hint}")
 }
 
-/// It is not there at all.
+/// The text does not occur.
 pub(super) fn not_found(text: &str, old: &str) -> String {
     const NOT_THERE: &str = "old_string is not in the file";
     if text.is_empty() {
@@ -68,7 +66,7 @@ fn shown(first: usize, lines: &[&str]) -> String {
     }
 }
 
-/// The lines that say the same with other indents and spaces, and the number of the first.
+/// The lines that differ only in white space, and the number of the first.
 fn but_for_white_space<'a>(text: &'a str, old: &str) -> Option<(usize, Vec<&'a str>)> {
     let squeezed = |line: &str| line.split_whitespace().collect::<String>();
     let wanted: Vec<String> = old.trim_matches(['\r', '\n']).lines().map(squeezed).collect();
@@ -76,14 +74,14 @@ fn but_for_white_space<'a>(text: &'a str, old: &str) -> Option<(usize, Vec<&'a s
         return None;
     }
     let lines: Vec<&str> = text.lines().collect();
-    // Searched as one text: comparing all lines at each place is quadratic where lines repeat.
+    // Searched as one text: comparing all lines at each position is quadratic where lines repeat.
     let there: String = lines.iter().map(|line| format!("\n{}", squeezed(line))).chain(["\n".to_owned()]).collect();
     let found = there.find(&format!("\n{}\n", wanted.join("\n")))?;
     let at = there[..found].matches('\n').count();
     Some((at + 1, lines[at..at + wanted.len()].to_vec()))
 }
 
-/// Lines that begin most like what was looked for.
+/// The lines most similar to what was looked for.
 fn nearest<'a>(text: &'a str, old: &str) -> Option<(usize, Vec<&'a str>)> {
     let first = old.lines().map(str::trim).find(|line| !line.is_empty())?;
     if first.len() > LONGEST_COMPARED {

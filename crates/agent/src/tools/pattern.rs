@@ -1,4 +1,4 @@
-//! Which paths are meant by `src/**/*.rs`.
+//! Glob patterns such as `src/**/*.rs`.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use globset::{GlobBuilder, GlobMatcher};
 
 use super::BadCall;
 
-/// The longest pattern. A longer one may be too large to be compiled, and then the library panics.
+/// Longest pattern. A longer one may be too large to compile, and then the library panics.
 const LONGEST: usize = 1000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,12 +15,12 @@ pub(super) enum Case {
     Ignore,
 }
 
-/// A pattern for paths below a place.
+/// A pattern for paths below a folder.
 #[derive(Debug, Clone)]
 pub(crate) struct Pattern {
     text: String,
     glob: GlobMatcher,
-    /// Only the last part of a path is looked at.
+    /// Only the file name is matched.
     name_only: bool,
 }
 
@@ -31,7 +31,7 @@ impl PartialEq for Pattern {
 }
 
 impl Pattern {
-    /// For the whole path: `*.rs` is not `src/main.rs`.
+    /// Matches the whole path: `*.rs` does not match `src/main.rs`.
     pub(super) fn for_path(text: &str, case: Case) -> Result<Self, BadCall> {
         let plain = text.strip_prefix("./").unwrap_or(text);
         if plain.len() > LONGEST {
@@ -50,7 +50,7 @@ impl Pattern {
         Ok(Self { text: text.to_owned(), glob: glob.compile_matcher(), name_only: false })
     }
 
-    /// For the file's name alone where there is no slash in it, as ripgrep's `-g` takes it.
+    /// Matches the file name alone if there is no slash in it, like ripgrep's `-g`.
     pub(super) fn for_file(text: &str) -> Result<Self, BadCall> {
         Ok(Self { name_only: !text.contains('/'), ..Self::for_path(text, Case::Heed)? })
     }
@@ -59,7 +59,7 @@ impl Pattern {
         &self.text
     }
 
-    /// Whether it means that path, told from the place where the pattern begins.
+    /// Whether it matches that path, relative to where the pattern begins.
     pub(super) fn fits(&self, below: &Path) -> bool {
         match below.file_name() {
             Some(name) if self.name_only => self.glob.is_match(name),

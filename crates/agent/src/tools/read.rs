@@ -1,4 +1,4 @@
-//! `read_file`: a text, all of it or some lines, or a picture.
+//! `read_file`: a text file, whole or in part, or a picture.
 
 use multitap_event::ToolKind;
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::files::Files;
-use super::text::{self, Content, Page, Wanted};
+use super::text::{self, Content, LineRange, Page};
 use super::{BadCall, argument};
 use crate::tool::{Outcome, Spec};
 use crate::workspace::Inside;
@@ -14,9 +14,9 @@ use crate::workspace::open::open;
 
 pub(crate) const NAME: &str = "read_file";
 
-/// Lines that are shown at once.
+/// Most lines shown at once.
 pub(super) const MOST_LINES: u64 = 2000;
-/// Bytes that are shown at once.
+/// Most bytes shown at once.
 const MOST_BYTES: usize = 128 * 1024;
 
 #[derive(Debug, Deserialize)]
@@ -54,7 +54,7 @@ pub(super) fn spec() -> Spec {
         }),
         &["absolute_path"],
     );
-    Spec { looks: true, ..spec }
+    Spec { read_only: true, ..spec }
 }
 
 pub(super) fn prepare(files: &Files, arguments: Arguments) -> Result<Read, BadCall> {
@@ -87,7 +87,7 @@ impl Read {
             Ok(file) => file,
             Err(error) => return Outcome::failed(format!("cannot read {shown}: {error}")),
         };
-        let wanted = Wanted { skip: self.skip, lines: self.lines, bytes: MOST_BYTES };
+        let wanted = LineRange { skip: self.skip, lines: self.lines, bytes: MOST_BYTES };
         let (content, stamp) = match text::read(file, wanted, stop) {
             Ok(read) => read,
             Err(_) if stop.is_cancelled() => return Outcome::cancelled(format!("reading {shown} was stopped")),
@@ -258,7 +258,7 @@ mod tests {
         let stop = CancellationToken::new();
         stop.cancel();
         let outcome =
-            scene.tools.run(crate::policy::Approved::in_a_test(job), crate::tool::Doing { progress, stop }).await;
+            scene.tools.run(crate::policy::Approved::in_a_test(job), crate::tool::ToolContext { progress, stop }).await;
         assert_eq!(outcome.outcome, ToolOutcome::Cancelled);
     }
 }

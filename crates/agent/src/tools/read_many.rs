@@ -1,4 +1,4 @@
-//! `read_many_files`: the texts of several files at once, by names, folders and patterns.
+//! `read_many_files`: the contents of several files, by names, folders and patterns.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::argument::{Filtering, ignored};
 use super::files::Files;
 use super::pattern::{Case, Pattern};
 use super::read::MOST_LINES;
-use super::text::{self, Content, Wanted};
+use super::text::{self, Content, LineRange};
 use super::{BadCall, argument};
 use crate::tool::{Outcome, Spec};
 use crate::workspace::Inside;
@@ -20,15 +20,15 @@ use crate::workspace::walk::{Depth, Ignored, Walk};
 
 pub(crate) const NAME: &str = "read_many_files";
 
-/// Bytes of all texts together.
+/// Most bytes of all files together.
 const MOST_BYTES: usize = 256 * 1024;
-/// Files that are read.
+/// Most files that are read.
 const MOST_FILES: usize = 200;
-/// Pictures that are attached.
+/// Most pictures that are attached.
 const MOST_PICTURES: usize = 8;
-/// Files whose leaving out is told by name.
+/// Most skipped files that are listed by name.
 const MOST_TOLD: usize = 20;
-/// What nobody wants to read by the folder, also where git does not ignore it.
+/// Folders that are skipped even where Git does not ignore them.
 const SELDOM_WANTED: [&str; 9] = [
     "**/node_modules/**",
     "**/target/**",
@@ -61,13 +61,13 @@ pub(crate) struct ReadMany {
     named: String,
     wanted: Vec<Choice>,
     without: Vec<Pattern>,
-    /// Left out unless a file is meant by its own name.
+    /// Skipped unless a file is named explicitly.
     seldom: Vec<Pattern>,
     depth: Depth,
     ignored: Ignored,
 }
 
-/// What one of the paths means.
+/// What one of the paths resolves to.
 #[derive(Debug, Clone, PartialEq)]
 enum Choice {
     File(Inside),
@@ -90,7 +90,7 @@ pub(super) fn spec() -> Spec {
         }),
         &["paths"],
     );
-    Spec { looks: true, ..spec }
+    Spec { read_only: true, ..spec }
 }
 
 pub(super) fn prepare(files: &Files, arguments: Arguments) -> Result<ReadMany, BadCall> {
@@ -166,17 +166,17 @@ impl ReadMany {
         if stop.is_cancelled() {
             return stopped();
         }
-        all.told(&self.named)
+        all.reported(&self.named)
     }
 }
 
-/// What was read so far.
+/// The results so far.
 #[derive(Debug, Default)]
 struct Gathered {
     text: String,
     files: usize,
     images: Vec<Image>,
-    /// Files that are left out, and why.
+    /// Skipped files, and why.
     left_out: Vec<String>,
     left_out_more: usize,
 }
@@ -188,7 +188,7 @@ impl Gathered {
         if room == 0 || self.files == MOST_FILES {
             return self.leave_out(&shown, "there is no room for it");
         }
-        let wanted = Wanted { skip: 0, lines: MOST_LINES, bytes: room };
+        let wanted = LineRange { skip: 0, lines: MOST_LINES, bytes: room };
         let read = open(file).map_err(|error| error.to_string());
         let read = read.and_then(|file| text::read(file, wanted, stop).map_err(|error| error.to_string()));
         match read {
@@ -219,7 +219,7 @@ impl Gathered {
         }
     }
 
-    fn told(self, named: &str) -> Outcome {
+    fn reported(self, named: &str) -> Outcome {
         let mut text = self.text;
         if !self.left_out.is_empty() {
             text.push_str(&format!("[Left out:\n{}", self.left_out.join("\n")));

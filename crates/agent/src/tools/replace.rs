@@ -1,4 +1,4 @@
-//! `replace`: an exact piece of a file by another.
+//! `replace`: replaces an exact piece of a file.
 
 use multitap_event::ToolKind;
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use super::files::Files;
 use super::mismatch::{not_found, other_count};
 use super::{BadCall, argument};
 use crate::tool::Spec;
-use crate::workspace::put::Held;
+use crate::workspace::put::ExpectedContent;
 
 pub(crate) const NAME: &str = "replace";
 
@@ -28,11 +28,11 @@ pub(super) struct Arguments {
     replace_all: Option<bool>,
 }
 
-/// How often the old text must be there.
+/// How often the old text must occur.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expected {
     Exactly(usize),
-    /// As often as it is, but not never.
+    /// At least once.
     Any,
 }
 
@@ -58,16 +58,16 @@ pub(super) fn prepare(files: &Files, arguments: Arguments) -> Result<Change, Bad
     let target = Target::find(files, &file_path)?;
     let shown = &target.shown;
     let text = match &target.held {
-        Held::Nothing if old_string.is_empty() => {
+        ExpectedContent::Nothing if old_string.is_empty() => {
             let done = format!("Created {shown}.");
             return target.change(new_string, done);
         }
-        Held::Nothing => return Err(BadCall(format!("cannot change {shown}: it does not exist"))),
-        Held::Other(_) => {
+        ExpectedContent::Nothing => return Err(BadCall(format!("cannot change {shown}: it does not exist"))),
+        ExpectedContent::Other(_) => {
             let why = "it is not a text of at most 4 MiB in UTF-8. Change it with a shell command";
             return Err(BadCall(format!("cannot change {shown}: {why}")));
         }
-        Held::Text(text) => text,
+        ExpectedContent::Text(text) => text,
     };
     if old_string.is_empty() {
         return Err(BadCall(format!(
@@ -82,7 +82,7 @@ pub(super) fn prepare(files: &Files, arguments: Arguments) -> Result<Change, Bad
     };
     let ending = Ending::of(text);
     let plain = ending.plain(text);
-    // The model sees plain ends, and may still know better.
+    // The model sees `\n`, and may still send other line endings.
     let (old, new) = (ending.plain(&old_string), ending.plain(&new_string));
     let (after, count) =
         replaced(&plain, &old, &new, expected).map_err(|why| BadCall(format!("{shown} was not changed: {why}")))?;
@@ -92,7 +92,7 @@ pub(super) fn prepare(files: &Files, arguments: Arguments) -> Result<Change, Bad
     target.change(after, done)
 }
 
-/// The text with the old piece replaced, and how often that was; or why not, for the model.
+/// The text after the replacement, and the number of occurrences; or why not, for the model.
 fn replaced(text: &str, old: &str, new: &str, expected: Expected) -> Result<(String, usize), String> {
     if old == new {
         return Err("old_string and new_string are the same".to_owned());

@@ -1,4 +1,4 @@
-//! `search_file_content`: lines of files that a regular expression fits, by ripgrep's own crates.
+//! `search_file_content`: lines that match a regular expression, with ripgrep's own crates.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -21,15 +21,15 @@ use crate::workspace::walk::{Depth, Ignored, Walk};
 
 pub(crate) const NAME: &str = "search_file_content";
 
-/// Lines that are shown as fitting.
+/// Most matching lines that are shown.
 const MOST_MATCHES: usize = 500;
-/// Bytes that are shown.
+/// Most bytes that are shown.
 const MOST_BYTES: usize = 64 * 1024;
-/// Characters of one line.
+/// Most characters of one line.
 const LONGEST_LINE: usize = 500;
-/// Lines around each.
+/// Most lines of context.
 const MOST_CONTEXT: u64 = 20;
-/// Memory for one file; a longer line than this is not searched.
+/// Memory for one file; longer lines are not searched.
 const MOST_MEMORY: usize = 8 * 1024 * 1024;
 
 #[derive(Debug, Deserialize)]
@@ -51,23 +51,23 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Search {
-    sought: Sought,
+    sought: SearchPattern,
     places: Vec<Inside>,
     include: Option<Pattern>,
     context: usize,
     ignored: Ignored,
 }
 
-/// What a line must hold.
+/// What a line must contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Sought {
+struct SearchPattern {
     text: String,
     case: Case,
-    /// No regular expression but the text itself.
+    /// A literal text, not a regular expression.
     fixed: bool,
 }
 
-impl Sought {
+impl SearchPattern {
     fn matcher(&self) -> Result<RegexMatcher, BadCall> {
         let text = &self.text;
         RegexMatcherBuilder::new()
@@ -98,19 +98,19 @@ pub(super) fn spec() -> Spec {
         }),
         &["pattern"],
     );
-    Spec { looks: true, ..spec }
+    Spec { read_only: true, ..spec }
 }
 
 pub(super) fn prepare(files: &Files, arguments: Arguments) -> Result<Search, BadCall> {
     if arguments.pattern.is_empty() {
         return Err(BadCall("the pattern is empty: it would fit every line".to_owned()));
     }
-    let sought = Sought {
+    let sought = SearchPattern {
         text: arguments.pattern,
         case: if arguments.case_sensitive == Some(true) { Case::Heed } else { Case::Ignore },
         fixed: arguments.fixed_strings == Some(true),
     };
-    // So that a bad one is told before anything runs.
+    // Reports an invalid pattern before anything runs.
     sought.matcher()?;
     Ok(Search {
         sought,
@@ -166,11 +166,11 @@ impl Search {
         if stop.is_cancelled() {
             return Outcome::cancelled(format!("the search for '{}' was stopped", self.sought.text));
         }
-        Outcome::done(found.told(&self.sought.text))
+        Outcome::done(found.reported(&self.sought.text))
     }
 }
 
-/// A file that ends with an error when it is no longer to be read.
+/// A file whose reads fail once the search is cancelled.
 struct Stoppable<'a> {
     file: File,
     stop: &'a CancellationToken,
@@ -185,7 +185,7 @@ impl Read for Stoppable<'_> {
     }
 }
 
-/// What was found so far.
+/// The results so far.
 #[derive(Debug, Default)]
 struct Results {
     text: String,
@@ -193,7 +193,7 @@ struct Results {
     files: usize,
     /// Files and folders that could not be searched.
     unread: usize,
-    /// There is more than is shown.
+    /// There are more results than are shown.
     full: bool,
 }
 
@@ -216,7 +216,7 @@ impl Results {
         }
     }
 
-    fn told(self, pattern: &str) -> String {
+    fn reported(self, pattern: &str) -> String {
         let unread = match self.unread {
             0 => String::new(),
             count => format!("\n[Could not be read: {count} files or folders.]"),
@@ -234,7 +234,7 @@ impl Results {
     }
 }
 
-/// Takes in the lines of one file.
+/// Collects the lines of one file.
 struct Lines<'a> {
     shown: String,
     named: bool,
@@ -375,7 +375,7 @@ mod tests {
         let stop = CancellationToken::new();
         stop.cancel();
         let outcome =
-            scene.tools.run(crate::policy::Approved::in_a_test(job), crate::tool::Doing { progress, stop }).await;
+            scene.tools.run(crate::policy::Approved::in_a_test(job), crate::tool::ToolContext { progress, stop }).await;
         assert_eq!(outcome.outcome, ToolOutcome::Cancelled);
     }
 }

@@ -1,7 +1,7 @@
-//! `run_shell_command`: a line for the shell, its output live, and nothing of it left afterwards.
+//! `run_shell_command`: runs a shell command, with its output live, and leaves nothing of it behind.
 //!
-//! A command gets no input. Whatever it starts ends with it: when it is done, when its time is up, when the turn is
-//! cancelled. What is to stay goes to the background, and ends with the session.
+//! A command gets no input. Whatever it starts ends with it: on its exit, its time limit, or a cancel. Background
+//! commands end with the session.
 
 mod background;
 mod output;
@@ -23,48 +23,48 @@ use super::BadCall;
 use crate::job::Job;
 use crate::policy::Approved;
 use crate::sandbox::Sandbox;
-use crate::tool::{Doing, Outcome, Progress, Spec};
+use crate::tool::{Outcome, Progress, Spec, ToolContext};
 
 pub(crate) const NAME: &str = "run_shell_command";
 
-/// How long a command may take that does not say.
+/// Default time limit of a command.
 const TIME: Duration = Duration::from_secs(120);
-/// How long it may take at most.
+/// Largest time limit.
 const MOST_TIME: u64 = 600;
-/// How long a line of the user's own may take: it is under the eyes of somebody who can stop it.
+/// Time limit of the user's own commands: somebody watches who can stop them.
 const USERS_TIME: Duration = Duration::from_secs(24 * 60 * 60);
-/// Output is told in pieces of about this size, or as often as [`OFTEN`].
+/// Output is reported in pieces of about this size, or as often as [`OFTEN`].
 const PIECE: usize = 8 * 1024;
 const OFTEN: Duration = Duration::from_millis(50);
-/// How often it is told how much is not shown.
+/// How often the amount of hidden output is reported.
 const SELDOM: Duration = Duration::from_secs(5);
-/// What a command that is to end may still do: tidy up, quickly.
+/// How long a stopped command may take to clean up.
 const PATIENCE: Patience = Patience {
     after_eof: Duration::ZERO,
     after_interrupt: Duration::from_millis(300),
     after_terminate: Duration::from_millis(300),
 };
 
-/// What holds for all commands of a session.
+/// What all commands of a session share.
 #[derive(Debug)]
 pub(crate) struct Surroundings {
-    /// The folder a command runs in that names none, then others it may name. Nothing outside of them.
+    /// The default folder, then others that a command may name. Nothing outside them.
     pub(crate) folders: Vec<PathBuf>,
     pub(crate) keeper: Keeper,
     /// Added to the user's own environment.
     pub(crate) environment: Vec<(String, String)>,
-    /// Variables of ours that a command must not see.
+    /// Variables hidden from commands.
     pub(crate) hidden_env: Vec<String>,
-    /// A folder of the session's own, where the output of what runs in the background goes.
+    /// A temporary folder of the session, for the output of background commands.
     pub(crate) private: PathBuf,
     pub(crate) sandbox: Option<Sandbox>,
 }
 
-/// The shell of a session. Dropping the last of it ends what runs in the background.
+/// The shell of a session. Dropping the last clone ends the background commands.
 #[derive(Debug, Clone)]
 pub(crate) struct Shell {
     surroundings: Arc<Surroundings>,
-    /// The program that reads the lines.
+    /// The shell program.
     shell: &'static str,
     background: Arc<Background>,
 }
@@ -103,7 +103,7 @@ pub(super) fn spec() -> Spec {
             "command": { "type": "string", "description": "The line for the shell, as it is to be run." },
             "description": { "type": "string", "description": "What it is for, in a few words for the user." },
             "directory": { "type": "string", "description": "Where to run it: a folder in the workspace. Default: the workspace itself." },
-            "timeout": { "type": "number", "description": format!("Seconds it may take: {} unless told, {MOST_TIME} at most.", TIME.as_secs()) },
+            "timeout": { "type": "number", "description": format!("Time limit in seconds: default {}, at most {MOST_TIME}.", TIME.as_secs()) },
             "is_background": { "type": "boolean", "description": "Start it and go on; its output goes to a file." }
         }),
         &["command"],
@@ -127,7 +127,7 @@ impl Command {
         }
     }
 
-    /// What it is for. A command that outlives its call must not look like one that ends with it.
+    /// Its description. A background command must be recognisable as one.
     fn described(&self) -> Option<String> {
         let background = self.background.then(|| "runs in the background until the session ends".to_owned());
         let lines: Vec<String> = background.into_iter().chain(self.description.clone()).collect();
@@ -140,12 +140,12 @@ impl Command {
         Self { command, directory, description: None, time: TIME, background: false }
     }
 
-    /// The same, run by the user, who lets it take its time.
+    /// The same command, run by the user, without the usual time limit.
     pub(crate) fn by_user(self) -> Self {
         Self { time: USERS_TIME, ..self }
     }
 
-    /// Another command in its place.
+    /// The same with another command.
     pub(crate) fn with_command(self, command: String) -> Self {
         Self { command, ..self }
     }
@@ -160,12 +160,12 @@ impl Shell {
         Self { surroundings: Arc::new(surroundings), shell, background: Arc::default() }
     }
 
-    /// Ends what runs in the background, and waits until nothing of it is left.
+    /// Ends the background commands, and waits until nothing of them is left.
     pub(crate) async fn close(&self) {
         self.background.close().await;
     }
 
-    /// A line that the user typed, ready to run.
+    /// A shell command that the user typed, ready to run.
     pub(crate) fn line(&self, line: &str) -> Result<Command, BadCall> {
         let command = line.to_owned();
         let ready =
@@ -195,19 +195,19 @@ impl Shell {
         Ok(Command { command, directory, description, time, background })
     }
 
-    /// Runs a line that the user typed.
-    pub(crate) async fn run_line(&self, line: Approved<Job>, doing: Doing) -> Outcome {
+    /// Runs a shell command that the user typed.
+    pub(crate) async fn run_line(&self, line: Approved<Job>, context: ToolContext) -> Outcome {
         match line.into_inner() {
-            Job::Shell(command) => self.run(command, doing).await,
+            Job::Shell(command) => self.run(command, context).await,
             other => Outcome::failed(format!("{} is no command", other.title())),
         }
     }
 
-    pub(super) async fn run(&self, command: Command, doing: Doing) -> Outcome {
+    pub(super) async fn run(&self, command: Command, context: ToolContext) -> Outcome {
         let started = tokio::select! {
             biased;
             child = spawn(self.program(&command), &self.surroundings.keeper) => child,
-            () = doing.stop.cancelled() => return Outcome::cancelled("the user stopped it before it began"),
+            () = context.stop.cancelled() => return Outcome::cancelled("the user stopped it before it began"),
         };
         let child = match started {
             Ok(child) => child,
@@ -215,15 +215,15 @@ impl Shell {
         };
         match command.background {
             true => self.background.take(child, &self.surroundings.private).await,
-            false => watch(child, command.time, &doing).await,
+            false => watch(child, command.time, &context).await,
         }
     }
 
     fn program(&self, command: &Command) -> Program {
         let Surroundings { environment, hidden_env, sandbox, .. } = &*self.surroundings;
-        // Errors go where the output goes, in the order they come.
+        // Stderr goes where stdout goes, so that their order is preserved.
         let args = vec!["-c".into(), format!("exec 2>&1\n{}", command.command).into()];
-        // Nothing may wait for a key to be pressed, and programs may want to know who runs them.
+        // No pager may wait for a key, and programs may want to know who runs them.
         let quiet =
             [("MULTITAP", "1"), ("TERM", "dumb"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
         let quiet = quiet.map(|(name, value)| (OsString::from(name), OsString::from(value)));
@@ -243,7 +243,7 @@ impl Shell {
     }
 }
 
-/// The folder a command runs in: it exists, and however it is written, it lies in one of these.
+/// The folder a command runs in: it exists, and after resolving links lies inside one of these.
 fn inside(folders: &[PathBuf], directory: Option<&Path>) -> Result<PathBuf, BadCall> {
     let Some(first) = folders.first() else { return Err(BadCall("there is no folder to run it in".to_owned())) };
     let wanted = first.join(directory.unwrap_or(Path::new("")));
@@ -267,51 +267,51 @@ fn with_source(error: &SpawnError) -> String {
 }
 
 /// Why a command is no longer watched.
-enum End {
+enum WatchEnd {
     Done(Exit),
     TimeIsUp,
     Cancelled,
     Unreadable(std::io::Error),
 }
 
-/// Tells what it writes until it ends, or must.
-async fn watch(mut child: Child, time: Duration, doing: &Doing) -> Outcome {
+/// Reports the output until the command ends or is ended.
+async fn watch(mut child: Child, time: Duration, context: &ToolContext) -> Outcome {
     let mut output = Output::default();
     let end = {
         let over = sleep_until(Instant::now() + time);
         tokio::select! {
-            () = doing.stop.cancelled() => End::Cancelled,
-            () = over => End::TimeIsUp,
-            read = told(&mut child, &mut output, doing) => read.map_or_else(End::Unreadable, End::Done),
+            () = context.stop.cancelled() => WatchEnd::Cancelled,
+            () = over => WatchEnd::TimeIsUp,
+            read = reported(&mut child, &mut output, context) => read.map_or_else(WatchEnd::Unreadable, WatchEnd::Done),
         }
     };
     match end {
-        End::Done(exit) => ended(&output, &exit),
-        End::TimeIsUp => {
+        WatchEnd::Done(exit) => ended(&output, &exit),
+        WatchEnd::TimeIsUp => {
             child.stop(PATIENCE).await;
             let why =
                 format!("it was stopped: it took longer than {} s (timeout sets another limit)", time.as_secs_f64());
             Outcome::failed(output.text(&why))
         }
-        End::Cancelled => {
+        WatchEnd::Cancelled => {
             child.stop(PATIENCE).await;
             Outcome::cancelled(output.text("the user stopped it"))
         }
-        End::Unreadable(error) => {
+        WatchEnd::Unreadable(error) => {
             child.stop(PATIENCE).await;
             Outcome::failed(output.text(&format!("its output could not be read: {error}")))
         }
     }
 }
 
-/// Passes output on, and waits for the end of the command: one that closed its output may run on.
-async fn told(child: &mut Child, output: &mut Output, doing: &Doing) -> std::io::Result<Exit> {
-    tell(child, output, doing).await?;
+/// Reports output, and waits for the exit: a command may close its output and run on.
+async fn reported(child: &mut Child, output: &mut Output, context: &ToolContext) -> std::io::Result<Exit> {
+    tell(child, output, context).await?;
     Ok(child.wait().await)
 }
 
-/// Passes output on until its end. Waits for whoever listens, and so makes the command wait.
-async fn tell(child: &mut Child, output: &mut Output, doing: &Doing) -> std::io::Result<()> {
+/// Reports output until its end. A slow receiver holds back the command.
+async fn tell(child: &mut Child, output: &mut Output, context: &ToolContext) -> std::io::Result<()> {
     let mut bytes = vec![0; 64 * 1024];
     let (mut next, mut next_note) = (Instant::now(), Instant::now());
     loop {
@@ -333,12 +333,12 @@ async fn tell(child: &mut Child, output: &mut Output, doing: &Doing) -> std::io:
         let now = Instant::now();
         if read == Some(0) || output.waiting() >= PIECE || (output.waiting() > 0 && now >= next) {
             next = now + OFTEN;
-            say(doing, Progress { output: output.take(), ..Progress::default() }).await;
+            say(context, Progress { output: output.take(), ..Progress::default() }).await;
         }
         if output.not_shown() > 0 && (read == Some(0) || now >= next_note) {
             next_note = now + SELDOM;
             let message = format!("{} bytes more are not shown", output.not_shown());
-            say(doing, Progress { message: Some(message), ..Progress::default() }).await;
+            say(context, Progress { message: Some(message), ..Progress::default() }).await;
         }
         if read == Some(0) {
             return Ok(());
@@ -346,10 +346,10 @@ async fn tell(child: &mut Child, output: &mut Output, doing: &Doing) -> std::io:
     }
 }
 
-async fn say(doing: &Doing, progress: Progress) {
+async fn say(context: &ToolContext, progress: Progress) {
     if progress != Progress::default() {
-        // Nobody listens any more: the command goes on all the same.
-        doing.progress.send(progress).await.ok();
+        // Nobody receives progress any more: the command goes on all the same.
+        context.progress.send(progress).await.ok();
     }
 }
 
@@ -358,7 +358,7 @@ fn ended(output: &Output, exit: &Exit) -> Outcome {
         (Some(0), _) => Outcome::done(output.text("")),
         (Some(code), _) => Outcome::failed(output.text(&format!("exit code {code}"))),
         (None, Some(signal)) => Outcome::failed(output.text(&format!("it was ended by signal {}", named(signal)))),
-        (None, None) => Outcome::failed(output.text("nobody saw how it ended")),
+        (None, None) => Outcome::failed(output.text("its exit status is unknown")),
     };
     Outcome { exit_code: exit.code, ..outcome }
 }

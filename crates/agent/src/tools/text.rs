@@ -1,7 +1,6 @@
-//! Some lines of a file, in bounded memory however large the file is, as a model can take them.
+//! Reads some lines of a file for a model, in bounded memory however large the file is.
 //!
-//! Line ends are shown as `\n` where all of them are `\r\n`; what is no UTF-8 is marked; what is no text at all is
-//! told apart.
+//! Line ends are shown as `\n` where all of them are `\r\n`; invalid UTF-8 is marked; binary data is recognised.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -15,27 +14,27 @@ use tokio_util::sync::CancellationToken;
 
 use crate::seen::Stamp;
 
-/// Characters of one line; the rest of it is cut off.
+/// Most characters of one line; the rest is cut.
 const LONGEST_LINE: usize = 2000;
-/// Bytes of one line that are held.
+/// Most bytes of one line in memory.
 const HELD: usize = LONGEST_LINE * 4;
-/// Bytes at the beginning that say what kind of file it is.
+/// Bytes at the beginning that decide the kind of file.
 const FIRST: usize = 8 * 1024;
-/// In a larger file the lines after those wanted are not counted.
+/// In larger files the lines after the requested ones are not counted.
 const MOST_COUNTED: u64 = 64 * 1024 * 1024;
-/// What models take at most.
+/// Largest picture that models accept.
 const LARGEST_PICTURE: u64 = 5 * 1024 * 1024;
 
-/// The lines that are wanted, and how much of them.
+/// The requested lines, and how much of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct LineRange {
     /// Lines to leave out before them.
     pub(super) skip: u64,
     pub(super) lines: u64,
     pub(super) bytes: usize,
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug, PartialEq)]
 pub(super) enum Content {
     Text(Page),
@@ -45,11 +44,11 @@ pub(super) enum Content {
     Binary,
 }
 
-/// Lines of a text, and what is to be said of them.
+/// Lines of a text, and what is to be said about them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Page {
     pub(super) text: String,
-    /// Lines left out before these.
+    /// Lines skipped before these.
     pub(super) skipped: u64,
     pub(super) lines: u64,
     /// Lines in the whole file; absent where they were not counted.
@@ -66,7 +65,7 @@ impl Page {
         self.total.is_none_or(|total| self.skipped + self.lines < total)
     }
 
-    /// What a reader must know beside the text, each in a line.
+    /// Notes for the reader, one per line.
     pub(super) fn notes(&self) -> String {
         let mut notes = String::new();
         let (from, to) = (self.skipped + 1, self.skipped + self.lines);
@@ -89,8 +88,8 @@ impl Page {
     }
 }
 
-/// Reads what is wanted of an open file; as what it was seen.
-pub(super) fn read(file: File, wanted: Wanted, stop: &CancellationToken) -> io::Result<(Content, Stamp)> {
+/// Reads the requested part of an open file, and its stamp.
+pub(super) fn read(file: File, wanted: LineRange, stop: &CancellationToken) -> io::Result<(Content, Stamp)> {
     let metadata = file.metadata()?;
     let mut reader = BufReader::with_capacity(64 * 1024, file);
     let first = &first_bytes(&mut reader)?[..];
@@ -119,30 +118,30 @@ pub(super) fn read(file: File, wanted: Wanted, stop: &CancellationToken) -> io::
     Ok((Content::Text(page), stamp))
 }
 
-/// The beginning of a file, also where it comes in pieces.
+/// The beginning of a file, also if reads return it in pieces.
 fn first_bytes(reader: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut first = Vec::with_capacity(FIRST);
     reader.take(FIRST as u64).read_to_end(&mut first)?;
     Ok(first)
 }
 
-/// The lines of a file that is read from its beginning.
+/// The lines of a file, read from its beginning.
 struct Lines<'a, R> {
     reader: R,
-    /// Of all that was read.
+    /// Hash of everything that was read.
     hash: Option<Sha256>,
     stop: &'a CancellationToken,
 }
 
-/// A line: what is held of it, and how many bytes are not.
+/// A line: its length, and how many bytes of it are not in memory.
 struct Line {
     dropped: usize,
     binary: bool,
 }
 
 impl<R: BufRead> Lines<'_, R> {
-    /// The page that is wanted, read to the end of the file if it is to be counted; nothing if it is no text.
-    fn page(&mut self, wanted: Wanted, count: bool) -> io::Result<Option<Page>> {
+    /// The requested page, read to the end of the file if lines are to be counted; `None` for binary data.
+    fn page(&mut self, wanted: LineRange, count: bool) -> io::Result<Option<Page>> {
         let mut page = Page { skipped: wanted.skip, crlf: true, ..Page::default() };
         let mut seen = 0;
         let mut full = false;
@@ -150,7 +149,7 @@ impl<R: BufRead> Lines<'_, R> {
         while let Some(line) = self.next(&mut held)? {
             seen += 1;
             if line.binary {
-                // What comes after is not lines; what was wanted may have come before.
+                // What follows is not text; the requested lines may have come before.
                 self.hash = None;
                 return Ok(full.then(|| page.finish(None)));
             }

@@ -1,4 +1,4 @@
-//! `write_todos`: the agent's plan, which everybody can see.
+//! `write_todos`: the agent's plan, visible to every client.
 
 use multitap_event::{TodoItem, TodoList, TodoStatus, ToolKind};
 use serde::Deserialize;

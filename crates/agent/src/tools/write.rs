@@ -1,4 +1,4 @@
-//! `write_file`: a whole text into a file, new or not.
+//! `write_file`: writes a whole text to a file, new or not.
 
 use multitap_event::ToolKind;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use super::change::{Change, Target};
 use super::ending::Ending;
 use super::files::Files;
 use crate::tool::Spec;
-use crate::workspace::put::Held;
+use crate::workspace::put::ExpectedContent;
 
 pub(crate) const NAME: &str = "write_file";
 
@@ -38,10 +38,10 @@ pub(super) fn spec() -> Spec {
 pub(super) fn prepare(files: &Files, arguments: Arguments) -> Result<Change, BadCall> {
     let target = Target::find(files, &arguments.file_path)?;
     let after = match &target.held {
-        Held::Text(before) => Ending::of(before).fit(&arguments.content),
-        Held::Nothing | Held::Other(_) => arguments.content,
+        ExpectedContent::Text(before) => Ending::of(before).fit(&arguments.content),
+        ExpectedContent::Nothing | ExpectedContent::Other(_) => arguments.content,
     };
-    let verb = if target.held == Held::Nothing { "Created" } else { "Wrote" };
+    let verb = if target.held == ExpectedContent::Nothing { "Created" } else { "Wrote" };
     let lines = match after.lines().count() {
         1 => "1 line".to_owned(),
         count => format!("{count} lines"),

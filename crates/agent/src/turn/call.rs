@@ -1,4 +1,4 @@
-//! The calls of one reply: those that only look run together, all others one after the other, in the model's order.
+//! The calls of one reply: read-only ones run together, all others one after the other, in the model's order.
 
 use std::collections::VecDeque;
 
@@ -8,21 +8,21 @@ use multitap_event::{
 };
 use serde_json::{Map, Value};
 
-use super::{Effect, Machine, Now, Readied, STOPPED, Stage};
+use super::{Effect, Machine, Phase, PreparedCall, STOPPED, StepContext};
 use crate::conversation::{Answer, Call, Message};
 use crate::job::Job;
 use crate::policy::{Consent, Verdict};
 use crate::question::{answer, question};
 use crate::tool::{Outcome, Progress};
 
-/// The calls of a reply, as far as they are.
+/// The state of a reply's calls.
 #[derive(Debug, Default)]
-pub(super) struct Work {
+pub(super) struct CallBatch {
     /// The user made the call, not the model.
     users: bool,
     later: VecDeque<(usize, Call)>,
     active: Vec<Active>,
-    /// By their place in the reply.
+    /// By their index in the reply.
     answers: Vec<(usize, Answer)>,
 }
 
@@ -33,8 +33,8 @@ pub(super) struct Active {
     tool_id: ToolId,
     call: Call,
     began: Timestamp,
-    /// It was told that it began.
-    told: bool,
+    /// Its start was reported.
+    reported: bool,
     asked: Option<(Question, Job)>,
     runs: bool,
     /// The MCP server that it calls.
@@ -43,23 +43,23 @@ pub(super) struct Active {
     pub(super) elicited: Vec<Question>,
 }
 
-/// What an answer makes of a call.
+/// The result of an edited answer.
 #[derive(Debug)]
 pub(crate) enum Edited {
-    /// The same call with its job as it is now, and the arguments that say so.
+    /// The same call with its job as edited, and the matching arguments.
     Job { job: Box<Job>, arguments: Map<String, Value> },
-    /// Another call of the same tool, which has to be made ready.
+    /// Another call of the same tool, which has to be prepared.
     Call(Call),
 }
 
-/// What a turn that was stopped still waits for.
+/// What a stopped turn still waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Left {
+pub(super) enum Remaining {
     Nothing,
     Tools,
 }
 
-impl Work {
+impl CallBatch {
     pub(super) fn new(calls: Vec<Call>) -> Self {
         Self { later: calls.into_iter().enumerate().collect(), ..Self::default() }
     }
@@ -92,17 +92,17 @@ impl Work {
 }
 
 impl Machine {
-    pub(super) fn work(&mut self) -> Option<&mut Work> {
+    pub(super) fn work(&mut self) -> Option<&mut CallBatch> {
         match &mut self.turn.as_mut()?.stage {
-            Stage::Working(work) | Stage::Stopping(work) => Some(work),
-            Stage::Asking { .. } | Stage::Waiting { .. } | Stage::SummingUp { .. } => None,
+            Phase::Working(work) | Phase::Stopping(work) => Some(work),
+            Phase::Asking { .. } | Phase::Waiting { .. } | Phase::SummingUp { .. } => None,
         }
     }
 
-    /// Begins what can be begun; asks the model again when all calls have their answers.
-    pub(super) fn next_calls(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
-        let looks = std::mem::take(&mut self.looks);
-        let may_begin = |work: &Work| {
+    /// Starts what can start; asks the model again when all calls have their answers.
+    pub(super) fn next_calls(&mut self, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
+        let looks = std::mem::take(&mut self.read_only);
+        let may_begin = |work: &CallBatch| {
             let next = &work.later.front()?.1;
             let looking = looks.contains(&next.name);
             let together = looking && work.active.iter().all(|active| looks.contains(&active.call.name));
@@ -119,7 +119,7 @@ impl Machine {
                     tool_id,
                     call,
                     began: now.at,
-                    told: false,
+                    reported: false,
                     asked: None,
                     runs: false,
                     server: None,
@@ -127,7 +127,7 @@ impl Machine {
                 });
             }
         }
-        self.looks = looks;
+        self.read_only = looks;
         let Some(work) = self.work() else { return };
         if !work.active.is_empty() {
             return;
@@ -137,33 +137,39 @@ impl Machine {
         if users { self.end(TurnStatus::Completed, None, None, now, out) } else { self.ask(now, out) }
     }
 
-    /// Puts the answers into the conversation.
+    /// Adds the answers to the conversation.
     fn keep_answers(&mut self, out: &mut Vec<Effect>) {
         let Some(work) = self.work() else { return };
         let mut answers = std::mem::take(&mut work.answers);
         answers.sort_by_key(|(place, _)| *place);
         let mut answers = answers.into_iter().map(|(_, answer)| answer);
-        let mut told = None;
+        let mut reported = None;
         let message = if work.users {
-            // The model never asked for it, so it is told as something the user did.
+            // The model never asked for it, so it is reported to it as something the user did.
             let Some(answer) = answers.next() else { return };
-            told = Some(answer.text.clone());
+            reported = Some(answer.text.clone());
             Message::user(format!("I ran a command myself. It gave:\n\n{}", answer.text))
         } else {
             Message::Results { answers: answers.collect() }
         };
-        if let (Some(text), Some(turn)) = (told, &mut self.turn) {
+        if let (Some(text), Some(turn)) = (reported, &mut self.turn) {
             turn.text = Some(text);
         }
         self.used = None;
         self.keep(message, out);
     }
 
-    pub(super) fn ready(&mut self, id: &ToolId, readied: Readied, now: &mut Now<'_>, out: &mut Vec<Effect>) {
-        let Some(active) = self.work().and_then(|work| work.find(id)).filter(|active| !active.told) else { return };
-        active.told = true;
+    pub(super) fn ready(
+        &mut self,
+        id: &ToolId,
+        readied: PreparedCall,
+        now: &mut StepContext<'_>,
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(active) = self.work().and_then(|work| work.find(id)).filter(|active| !active.reported) else { return };
+        active.reported = true;
         active.runs = matches!(readied.job, Ok((_, Verdict::Run)));
-        let Readied { kind, server, job } = readied;
+        let PreparedCall { kind, server, job } = readied;
         active.server.clone_from(&server);
         let title = job.as_ref().ok().map(|(job, _)| job.title());
         out.push(Effect::Tell(started(active, kind, server, title)));
@@ -179,13 +185,13 @@ impl Machine {
         }
     }
 
-    /// An answer that the owner of the session has found to fit the question.
-    pub(super) fn decided(&mut self, decide: &Decide, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    /// An answer that the owner of the session has validated.
+    pub(super) fn decided(&mut self, decide: &Decide, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         let Some(active) = self.work().and_then(|work| work.asking(&decide.question_id)) else { return };
         let Some((question, job)) = active.asked.take() else { return };
         let (id, call) = (active.tool_id.clone(), active.call.clone());
         let Ok(choice) = question.check(decide) else {
-            // Nothing that was not offered approves anything.
+            // An option that was not offered approves nothing.
             return self.done(&id, Outcome::denied("the answer did not fit the question"), now, out);
         };
         if choice.kind.rejects() {
@@ -198,7 +204,7 @@ impl Machine {
         if matches!(question.details, Details::Input { .. }) {
             return self.done(&id, Outcome::done(answer(&question, decide)), now, out);
         }
-        // An edit allows this once, so a rule is always about the job as it was asked.
+        // An edit is allowed once, so a rule is always about the original job.
         if choice.kind == ChoiceKind::AllowAlways && !decide.is_edited() {
             let (option, tool) = (decide.option_id.clone(), call.name.clone());
             out.push(Effect::Always { option, tool, job: job.clone() });
@@ -214,7 +220,7 @@ impl Machine {
                 active.call.arguments = Value::Object(arguments);
                 out.push(run(active, *job, Consent::Given));
             }
-            // Other arguments are another call: it is made ready from the start.
+            // Other arguments make another call: prepare it from the start.
             Edited::Call(call) => {
                 active.call.arguments.clone_from(&call.arguments);
                 out.push(Effect::Redo(id, call));
@@ -222,7 +228,7 @@ impl Machine {
         }
     }
 
-    /// What an edited answer would make of the call that its question is about. Changes nothing.
+    /// What an edited answer would make of its call. Changes nothing.
     pub(crate) fn edited(&mut self, decide: &Decide) -> Result<(String, Edited), String> {
         let active = self.work().and_then(|work| work.asking(&decide.question_id));
         let asked = active.and_then(|active| Some((active.call.clone(), active.asked.as_ref()?.1.clone())));
@@ -231,7 +237,13 @@ impl Machine {
     }
 
     /// A call with other arguments, which the user gave.
-    pub(super) fn redone(&mut self, id: &ToolId, job: Result<Job, String>, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    pub(super) fn redone(
+        &mut self,
+        id: &ToolId,
+        job: Result<Job, String>,
+        now: &mut StepContext<'_>,
+        out: &mut Vec<Effect>,
+    ) {
         let Some(active) = self.work().and_then(|work| work.find(id)) else { return };
         match job {
             Ok(job) => out.push(run(active, job, Consent::Given)),
@@ -243,7 +255,7 @@ impl Machine {
         self.work().and_then(|work| work.find(id)).is_some_and(|active| active.runs)
     }
 
-    pub(super) fn progress(&mut self, id: &ToolId, progress: Progress, now: &Now<'_>, out: &mut Vec<Effect>) {
+    pub(super) fn progress(&mut self, id: &ToolId, progress: Progress, now: &StepContext<'_>, out: &mut Vec<Effect>) {
         let Some(active) = self.work().and_then(|work| work.find(id)) else { return };
         out.push(Effect::Tell(EventKind::ToolProgress(ToolProgress {
             output: progress.output,
@@ -254,7 +266,7 @@ impl Machine {
         })));
     }
 
-    pub(super) fn done(&mut self, id: &ToolId, outcome: Outcome, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    pub(super) fn done(&mut self, id: &ToolId, outcome: Outcome, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         let Some(work) = self.work() else { return };
         let Some(at) = work.active.iter().position(|active| active.tool_id == *id) else { return };
         let mut active = work.active.remove(at);
@@ -266,20 +278,20 @@ impl Machine {
         let Some(turn) = &mut self.turn else { return };
         turn.denials.extend(denial);
         match &turn.stage {
-            Stage::Stopping(_) if nothing_left => {
+            Phase::Stopping(_) if nothing_left => {
                 self.keep_answers(out);
                 self.stopped(now, out);
             }
-            Stage::Stopping(_) => {}
-            Stage::Working(_) | Stage::Asking { .. } | Stage::Waiting { .. } | Stage::SummingUp { .. } => {
+            Phase::Stopping(_) => {}
+            Phase::Working(_) | Phase::Asking { .. } | Phase::Waiting { .. } | Phase::SummingUp { .. } => {
                 self.next_calls(now, out);
             }
         }
     }
 
-    /// Every call that does not run yet is over now. Those that run have been told to stop, and say how far they were.
-    pub(super) fn stop_calls(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) -> Left {
-        let Some(work) = self.work() else { return Left::Nothing };
+    /// Ends every call that does not run yet. Running ones have been told to stop, and still report.
+    pub(super) fn stop_calls(&mut self, now: &mut StepContext<'_>, out: &mut Vec<Effect>) -> Remaining {
+        let Some(work) = self.work() else { return Remaining::Nothing };
         let (running, idle) = std::mem::take(&mut work.active).into_iter().partition(|active| active.runs);
         work.active = running;
         work.active.iter_mut().for_each(|active| active.withdraw_elicited("the turn was cancelled", out));
@@ -288,7 +300,7 @@ impl Machine {
                 let (question_id, reason) = (question.question_id.clone(), Some("the turn was cancelled".to_owned()));
                 out.push(Effect::Tell(EventKind::PermissionWithdrawn(Withdrawal { question_id, reason })));
             }
-            let answer = if active.told {
+            let answer = if active.reported {
                 tell(&active, Outcome::cancelled(STOPPED), now, out)
             } else {
                 active.call.unanswered(STOPPED)
@@ -300,17 +312,17 @@ impl Machine {
         }
         if work.active.is_empty() {
             self.keep_answers(out);
-            return Left::Nothing;
+            return Remaining::Nothing;
         }
         let work = std::mem::take(work);
         if let Some(turn) = &mut self.turn {
-            turn.stage = Stage::Stopping(work);
+            turn.stage = Phase::Stopping(work);
         }
-        Left::Tools
+        Remaining::Tools
     }
 
-    /// What did not stop in time is told as cancelled all the same.
-    pub(super) fn give_up_calls(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    /// Reports calls that did not stop in time as cancelled.
+    pub(super) fn give_up_calls(&mut self, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         let Some(work) = self.work() else { return };
         for active in std::mem::take(&mut work.active) {
             let answer = tell(&active, Outcome::cancelled("it did not stop in time"), now, out);
@@ -324,7 +336,7 @@ fn run(active: &Active, job: Job, consent: Consent) -> Effect {
     Effect::Run { id: active.tool_id.clone(), tool: active.call.name.clone(), job, consent }
 }
 
-/// The call or its job with what the answer brings in it.
+/// The call or its job with the edit applied.
 fn edit(call: &Call, job: Job, decide: &Decide) -> Result<Edited, String> {
     if let Some(input) = decide.new_input.clone() {
         return Ok(Edited::Call(Call { arguments: Value::Object(input), ..call.clone() }));
@@ -358,8 +370,8 @@ fn denial(active: &Active) -> Denial {
     }
 }
 
-/// Tells how a call ended; what the model hears of it.
-fn tell(active: &Active, outcome: Outcome, now: &Now<'_>, out: &mut Vec<Effect>) -> Answer {
+/// Reports how a call ended; returns the answer for the model.
+fn tell(active: &Active, outcome: Outcome, now: &StepContext<'_>, out: &mut Vec<Effect>) -> Answer {
     let Outcome { outcome, text, images, result, exit_code, changes, todos } = outcome;
     let tool_id = active.tool_id.clone();
     for change in changes {

@@ -4,7 +4,7 @@
 use multitap_event::{Decide, Elicitation, ElicitationAnswer, EventKind, Question, QuestionId, Withdrawal};
 
 use super::call::Active;
-use super::{Effect, Machine, Stage, Turn};
+use super::{Effect, Machine, Phase, Turn};
 
 /// The most questions of one call at a time.
 const MOST_OPEN: usize = 8;
@@ -13,7 +13,7 @@ impl Machine {
     /// A server asks. Only while it runs a call of this turn: nobody expects a question of it at other times.
     pub(super) fn elicited(&mut self, id: QuestionId, elicitation: &Elicitation, out: &mut Vec<Effect>) {
         let running = match &mut self.turn {
-            Some(Turn { stage: Stage::Working(work), .. }) => work.running_of(&elicitation.server),
+            Some(Turn { stage: Phase::Working(work), .. }) => work.running_of(&elicitation.server),
             Some(_) | None => None,
         };
         match running.filter(|active| active.elicited.len() < MOST_OPEN) {

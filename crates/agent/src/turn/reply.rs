@@ -1,4 +1,4 @@
-//! A reply as it comes in: what is told of each piece, and what stays of the whole.
+//! A reply as it arrives: the event for each piece, and the message in the end.
 
 use multitap_event::{EventKind, MessageId, Reasoning, Role, TextChunk, TextRetraction};
 
@@ -21,7 +21,7 @@ impl Gathered {
         self.parts.is_empty()
     }
 
-    /// Takes in a piece; what people are told of it.
+    /// Handles a piece; returns its event.
     pub(super) fn take(&mut self, delta: Delta) -> Option<EventKind> {
         let message_id = Some(self.id.clone());
         match delta {
@@ -62,7 +62,7 @@ impl Gathered {
         }
     }
 
-    /// Retracts what clients have seen of this reply.
+    /// The event that retracts this text; `None` if nothing of it was shown.
     pub(super) fn retracted(&self) -> Option<EventKind> {
         let heard = |part: &Part| match part {
             Part::Text { .. } => true,
@@ -73,7 +73,7 @@ impl Gathered {
         is_shown.then(|| EventKind::TextRetracted(TextRetraction::interrupted(vec![self.id.clone()])))
     }
 
-    /// All it said aloud.
+    /// All its text, without thoughts.
     pub(super) fn text(&self) -> Option<String> {
         let text: String = self
             .parts

@@ -13,9 +13,9 @@ use crate::tools::shell::Command;
 /// A machine, and everything it ever wanted.
 struct Table {
     machine: Machine,
-    told: Vec<EventKind>,
+    reported: Vec<EventKind>,
     effects: Vec<Effect>,
-    /// The conversation as it would be taken up again.
+    /// The conversation as it would be resumed.
     kept: Vec<Message>,
     ids: u64,
 }
@@ -23,7 +23,7 @@ struct Table {
 impl Table {
     fn new(limits: Limits) -> Self {
         let machine = Machine::new(Conversation::default(), limits);
-        Self { machine, told: Vec::new(), effects: Vec::new(), kept: Vec::new(), ids: 0 }
+        Self { machine, reported: Vec::new(), effects: Vec::new(), kept: Vec::new(), ids: 0 }
     }
 
     fn step(&mut self, input: Input) {
@@ -32,16 +32,16 @@ impl Table {
             *ids += 1;
             format!("id-{ids}")
         };
-        let mut now = Now { at: Timestamp::from_millis(0), id: &mut id, jitter: 0.5 };
+        let mut now = StepContext { at: Timestamp::from_millis(0), id: &mut id, jitter: 0.5 };
         self.effects.clear();
         for effect in self.machine.step(input, &mut now) {
             match &effect {
-                Effect::Keep(Keep::Added(message)) => self.kept.push(message.clone()),
-                Effect::Keep(Keep::All(talk)) => self.kept = talk.messages().to_vec(),
+                Effect::StoreUpdate(StoreUpdate::Added(message)) => self.kept.push(message.clone()),
+                Effect::StoreUpdate(StoreUpdate::All(talk)) => self.kept = talk.messages().to_vec(),
                 _ => {}
             }
             match effect {
-                Effect::Tell(kind) => self.told.push(kind),
+                Effect::Tell(kind) => self.reported.push(kind),
                 other => self.effects.push(other),
             }
         }
@@ -49,7 +49,7 @@ impl Table {
     }
 
     fn kept_last(&self) -> Effect {
-        Effect::Keep(Keep::Added(self.machine.talk.messages().last().unwrap().clone()))
+        Effect::StoreUpdate(StoreUpdate::Added(self.machine.talk.messages().last().unwrap().clone()))
     }
 
     fn say(&mut self, text: &str) {
@@ -73,11 +73,11 @@ impl Table {
 
     fn ready(&mut self, id: &ToolId, verdict: Verdict) {
         let job = Ok((job(), verdict));
-        self.step(Input::Ready(id.clone(), Readied { kind: ToolKind::Other, server: None, job }));
+        self.step(Input::Ready(id.clone(), PreparedCall { kind: ToolKind::Other, server: None, job }));
     }
 
     fn question(&self) -> multitap_event::Question {
-        let asked = self.told.iter().rev().find_map(|kind| match kind {
+        let asked = self.reported.iter().rev().find_map(|kind| match kind {
             EventKind::PermissionAsked(question) => Some(question.clone()),
             _ => None,
         });
@@ -85,7 +85,7 @@ impl Table {
     }
 
     fn end(&self) -> &TurnEnd {
-        let end = self.told.iter().rev().find_map(|kind| match kind {
+        let end = self.reported.iter().rev().find_map(|kind| match kind {
             EventKind::TurnCompleted(end) => Some(end),
             _ => None,
         });
@@ -94,13 +94,13 @@ impl Table {
 
     fn errors(&self) -> Vec<AgentErrorKind> {
         let error = |kind: &EventKind| if let EventKind::Error(error) = kind { Some(error.kind) } else { None };
-        self.told.iter().filter_map(error).collect()
+        self.reported.iter().filter_map(error).collect()
     }
 
     fn outcomes(&self) -> Vec<ToolOutcome> {
         let outcome =
             |kind: &EventKind| if let EventKind::ToolCompleted(done) = kind { Some(done.outcome) } else { None };
-        self.told.iter().filter_map(outcome).collect()
+        self.reported.iter().filter_map(outcome).collect()
     }
 
     fn answers(&self) -> Vec<(String, bool)> {
@@ -125,8 +125,8 @@ fn error(kind: ModelErrorKind) -> ModelError {
 /// A turn in which the model has made that many calls.
 fn working(names: &[&str]) -> Table {
     let mut table = Table::new(Limits::default());
-    table.machine.looks = BTreeSet::from(["look".to_owned()]);
-    table.step(Input::Prompt(Said { text: "go".to_owned(), images: Vec::new() }));
+    table.machine.read_only = BTreeSet::from(["look".to_owned()]);
+    table.step(Input::Prompt(UserText { text: "go".to_owned(), images: Vec::new() }));
     for (key, name) in (0..).zip(names) {
         table.call(name, key);
     }
@@ -137,7 +137,7 @@ fn working(names: &[&str]) -> Table {
 #[test]
 fn a_turn_ends_when_the_model_has_nothing_to_do() {
     let mut table = Table::new(Limits::default());
-    table.step(Input::Prompt(Said { text: "hello".to_owned(), images: Vec::new() }));
+    table.step(Input::Prompt(UserText { text: "hello".to_owned(), images: Vec::new() }));
     assert_eq!(table.effects, [table.kept_last(), Effect::AskModel]);
     table.say("good ");
     table.say("day");
@@ -250,7 +250,7 @@ fn what_is_denied_is_told_at_the_end_and_the_model_goes_on() {
 #[test]
 fn what_passes_is_tried_again_with_longer_waits() {
     let mut table = Table::new(Limits::default());
-    table.step(Input::Prompt(Said::default()));
+    table.step(Input::Prompt(UserText::default()));
     let mut waits = Vec::new();
     for _ in 1..ATTEMPTS {
         table.step(Input::Replied(Err(error(ModelErrorKind::Overloaded))));
@@ -262,25 +262,27 @@ fn what_passes_is_tried_again_with_longer_waits() {
     assert_eq!(waits, [1, 2, 4, 8]);
     table.step(Input::Replied(Err(error(ModelErrorKind::Overloaded))));
     assert_eq!(table.end().status, TurnStatus::Failed);
-    let told = error(ModelErrorKind::RateLimited);
-    table.step(Input::Prompt(Said::default()));
-    table.step(Input::Replied(Err(ModelError { retry_after: Some(Duration::from_secs(77)), ..told })));
+    let reported = error(ModelErrorKind::RateLimited);
+    table.step(Input::Prompt(UserText::default()));
+    table.step(Input::Replied(Err(ModelError { retry_after: Some(Duration::from_secs(77)), ..reported })));
     assert_eq!(table.effects, [Effect::Wait(Duration::from_secs(77))], "the provider knows best");
     table.step(Input::Again);
-    let told = error(ModelErrorKind::RateLimited);
-    table.step(Input::Replied(Err(ModelError { retry_after: Some(Duration::from_secs(86_400)), ..told })));
+    let reported = error(ModelErrorKind::RateLimited);
+    table.step(Input::Replied(Err(ModelError { retry_after: Some(Duration::from_secs(86_400)), ..reported })));
     assert!(table.effects.is_empty() && !table.machine.is_busy(), "nobody waits a day");
 }
 
 #[test]
 fn a_reply_that_broke_off_is_asked_for_anew() {
     let mut table = Table::new(Limits::default());
-    table.step(Input::Prompt(Said { text: "go".to_owned(), images: Vec::new() }));
+    table.step(Input::Prompt(UserText { text: "go".to_owned(), images: Vec::new() }));
     table.say("half a");
     table.call("change", 1);
     table.step(Input::Replied(Err(error(ModelErrorKind::Connection))));
     assert!(matches!(table.effects[..], [Effect::Wait(_)]), "{:?}", table.effects);
-    let [.., EventKind::TextRetracted(text), EventKind::Retry(_)] = &table.told[..] else { panic!("{:?}", table.told) };
+    let [.., EventKind::TextRetracted(text), EventKind::Retry(_)] = &table.reported[..] else {
+        panic!("{:?}", table.reported)
+    };
     assert_eq!(text.message_ids, ["id-2".into()]);
     table.step(Input::Again);
     assert_eq!(table.machine.talk.messages(), [Message::user("go")], "the half does not count");
@@ -292,13 +294,13 @@ fn a_reply_that_broke_off_is_asked_for_anew() {
 #[test]
 fn what_broke_off_for_good_is_kept_whole() {
     let mut table = Table::new(Limits::default());
-    table.step(Input::Prompt(Said { text: "go".to_owned(), images: Vec::new() }));
+    table.step(Input::Prompt(UserText { text: "go".to_owned(), images: Vec::new() }));
     table.say("half a");
     table.call("change", 1);
     table.step(Input::Replied(Err(error(ModelErrorKind::Refused))));
     assert_eq!(table.end().status, TurnStatus::Failed);
     assert_eq!(table.answers(), [("call-1".to_owned(), true)], "the conversation is whole");
-    table.step(Input::Prompt(Said { text: "go on".to_owned(), images: Vec::new() }));
+    table.step(Input::Prompt(UserText { text: "go on".to_owned(), images: Vec::new() }));
     assert!(table.effects.contains(&Effect::AskModel));
 }
 
@@ -306,7 +308,7 @@ fn what_broke_off_for_good_is_kept_whole() {
 fn an_answer_that_has_to_be_json_is_given_as_such() {
     for (text, structured) in [("{\"colour\":\"red\"}", Some(json!({"colour": "red"}))), ("red", None)] {
         let mut table = Table::new(Limits { structured: true, ..Limits::default() });
-        table.step(Input::Prompt(Said::default()));
+        table.step(Input::Prompt(UserText::default()));
         table.say(text);
         table.replied();
         let expected = if structured.is_some() { TurnStatus::Completed } else { TurnStatus::Failed };
@@ -317,7 +319,7 @@ fn an_answer_that_has_to_be_json_is_given_as_such() {
 #[test]
 fn a_wrong_key_is_not_tried_again() {
     let mut table = Table::new(Limits::default());
-    table.step(Input::Prompt(Said::default()));
+    table.step(Input::Prompt(UserText::default()));
     table.step(Input::Replied(Err(error(ModelErrorKind::Key))));
     assert_eq!(table.end().error.as_deref(), Some("the model is away"));
     assert_eq!(table.errors(), [AgentErrorKind::PermissionDenied]);
@@ -338,7 +340,7 @@ fn circles_and_limits_end_a_turn() {
     assert_eq!(table.answers(), [("call-0".to_owned(), true)]);
 
     let mut table = Table::new(Limits { max_turns: Some(1), ..Limits::default() });
-    table.step(Input::Prompt(Said::default()));
+    table.step(Input::Prompt(UserText::default()));
     table.call("look", 0);
     table.replied();
     let id = table.prepared()[0].clone();
@@ -351,17 +353,17 @@ fn circles_and_limits_end_a_turn() {
 #[test]
 fn a_full_context_is_summed_up_first() {
     let mut table = Table::new(Limits { window: Some(120), ..Limits::default() });
-    table.step(Input::Prompt(Said { text: "one".to_owned(), images: Vec::new() }));
+    table.step(Input::Prompt(UserText { text: "one".to_owned(), images: Vec::new() }));
     table.say("done");
     table.replied();
-    table.step(Input::Prompt(Said { text: "two".to_owned(), images: Vec::new() }));
+    table.step(Input::Prompt(UserText { text: "two".to_owned(), images: Vec::new() }));
     assert_eq!(table.effects, [table.kept_last(), Effect::SumUp]);
     let usage = Some(TokenUsage::of(40, 4));
     table.step(Input::Summed(Ok(Summary { text: "one is done".to_owned(), usage })));
-    assert_eq!(table.effects, [Effect::Keep(Keep::All(table.machine.talk.clone())), Effect::AskModel]);
+    assert_eq!(table.effects, [Effect::StoreUpdate(StoreUpdate::All(table.machine.talk.clone())), Effect::AskModel]);
     assert_eq!(table.machine.talk.messages().last(), Some(&Message::user("two")));
     let is_compacted = |kind: &EventKind| matches!(kind, EventKind::System(note) if note.subtype == "compacted");
-    assert!(table.told.iter().any(is_compacted));
+    assert!(table.reported.iter().any(is_compacted));
     table.say("done too");
     table.replied();
     assert_eq!(table.end().usage, Some(TokenUsage::of(140, 14)), "what the summary took counts");
@@ -370,7 +372,7 @@ fn a_full_context_is_summed_up_first() {
 #[test]
 fn who_wants_a_summary_gets_no_more() {
     let mut table = Table::new(Limits::default());
-    table.step(Input::Prompt(Said { text: "one".to_owned(), images: Vec::new() }));
+    table.step(Input::Prompt(UserText { text: "one".to_owned(), images: Vec::new() }));
     table.step(Input::Replied(Err(error(ModelErrorKind::Refused))));
     assert!(matches!(table.machine.talk.messages().last(), Some(Message::User(_))), "it was never answered");
     table.step(Input::Compress);
@@ -378,13 +380,13 @@ fn who_wants_a_summary_gets_no_more() {
     assert_eq!(table.end().status, TurnStatus::Completed);
     assert!(!table.effects.contains(&Effect::AskModel), "{:?}", table.effects);
     let manual = |kind: &EventKind| matches!(kind, EventKind::System(note) if note.data["trigger"] == "manual");
-    assert!(table.told.iter().any(manual), "{:?}", table.told);
+    assert!(table.reported.iter().any(manual), "{:?}", table.reported);
 }
 
 #[test]
 fn a_summary_is_tried_again_too() {
     let mut table = Table::new(Limits { window: Some(10), ..Limits::default() });
-    table.step(Input::Prompt(Said { text: "x".repeat(50), images: Vec::new() }));
+    table.step(Input::Prompt(UserText { text: "x".repeat(50), images: Vec::new() }));
     assert!(table.effects.contains(&Effect::SumUp));
     table.step(Input::Summed(Err(error(ModelErrorKind::RateLimited))));
     assert!(matches!(table.effects[..], [Effect::Wait(_)]), "{:?}", table.effects);
@@ -397,12 +399,12 @@ fn a_summary_is_tried_again_too() {
 #[test]
 fn what_is_said_into_a_turn_goes_along_with_the_next_question() {
     let mut table = working(&["look"]);
-    table.step(Input::Steer(Said { text: "and be quick".to_owned(), images: Vec::new() }));
+    table.step(Input::Steer(UserText { text: "and be quick".to_owned(), images: Vec::new() }));
     let id = ToolId::from("id-3");
     table.ready(&id, Verdict::Run);
     table.step(Input::Done(id, Outcome::done("found")));
     assert_eq!(table.machine.talk.messages().last(), Some(&Message::user("and be quick")));
-    table.step(Input::Steer(Said { text: "wait".to_owned(), images: Vec::new() }));
+    table.step(Input::Steer(UserText { text: "wait".to_owned(), images: Vec::new() }));
     table.say("done");
     table.replied();
     assert!(table.machine.is_busy(), "it is answered before the turn ends");

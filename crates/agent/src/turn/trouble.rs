@@ -1,45 +1,51 @@
-//! When the model does not answer, or not to the end: the turn waits and tries again, or it fails.
+//! Model errors: the turn waits and retries, or fails.
 
 use std::time::Duration;
 
 use multitap_event::{AgentError, AgentErrorKind, AgentType, EventKind, MessageId, Retry, TurnStatus};
 
 use super::reply::Gathered;
-use super::{Effect, Machine, Now, Stage, Then, Turn};
+use super::{Effect, Machine, Phase, RetryOf, StepContext, Turn};
 use crate::conversation::Message;
 use crate::model::{ModelError, ModelErrorKind};
 
-/// How often a model is asked before the turn fails.
+/// Attempts before the turn fails.
 pub(super) const ATTEMPTS: u32 = 5;
 
 impl Machine {
     /// The model did not answer to the end.
-    pub(super) fn failed(&mut self, error: ModelError, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    pub(super) fn failed(&mut self, error: ModelError, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         let Some(turn) = &mut self.turn else { return };
-        let Stage::Asking { attempt, gathered } = &mut turn.stage else { return };
+        let Phase::Asking { attempt, gathered } = &mut turn.stage else { return };
         let attempt = *attempt;
         if error.passes() && attempt < ATTEMPTS {
-            // A reply that broke off is asked for anew: nothing that it called for has run.
+            // An interrupted reply is requested again: none of its calls has run.
             out.extend(gathered.retracted().map(Effect::Tell));
-            return self.wait(error, attempt, Then::Ask, now, out);
+            return self.wait(error, attempt, RetryOf::Ask, now, out);
         }
         if error.kind == ModelErrorKind::TooLong && gathered.is_empty() && !turn.summed {
             turn.summed = true;
-            turn.stage = Stage::SummingUp { attempt: 1 };
+            turn.stage = Phase::SummingUp { attempt: 1 };
             out.push(Effect::SumUp);
             return;
         }
         self.break_off("the reply broke off", out);
-        out.push(Effect::Tell(told(&error)));
+        out.push(Effect::Tell(reported(&error)));
         self.end(TurnStatus::Failed, None, Some(error.message), now, out);
     }
 
-    /// There is no summary.
-    pub(super) fn not_summed(&mut self, error: ModelError, attempt: u32, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    /// The summary failed.
+    pub(super) fn not_summed(
+        &mut self,
+        error: ModelError,
+        attempt: u32,
+        now: &mut StepContext<'_>,
+        out: &mut Vec<Effect>,
+    ) {
         if error.passes() && attempt < ATTEMPTS {
-            return self.wait(error, attempt, Then::SumUp, now, out);
+            return self.wait(error, attempt, RetryOf::SumUp, now, out);
         }
-        out.push(Effect::Tell(told(&error)));
+        out.push(Effect::Tell(reported(&error)));
         let why = match &self.turn {
             Some(turn) if turn.compress => format!("the conversation could not be summed up: {}", error.message),
             _ => format!("the conversation is too long, and could not be summed up: {}", error.message),
@@ -47,11 +53,11 @@ impl Machine {
         self.end(TurnStatus::Failed, None, Some(why), now, out);
     }
 
-    /// Waits before another try.
-    fn wait(&mut self, error: ModelError, attempt: u32, then: Then, now: &Now<'_>, out: &mut Vec<Effect>) {
+    /// Waits before a retry.
+    fn wait(&mut self, error: ModelError, attempt: u32, then: RetryOf, now: &StepContext<'_>, out: &mut Vec<Effect>) {
         let Some(turn) = &mut self.turn else { return };
         let delay = error.retry_after.unwrap_or_else(|| back_off(attempt, now.jitter));
-        turn.stage = Stage::Waiting { attempt, then };
+        turn.stage = Phase::Waiting { attempt, then };
         out.push(Effect::Tell(EventKind::Retry(Retry {
             attempt,
             max_attempts: Some(ATTEMPTS - 1),
@@ -62,16 +68,16 @@ impl Machine {
         out.push(Effect::Wait(delay));
     }
 
-    /// Ends the turn badly, and says why.
-    pub(super) fn fail(&mut self, native: Option<&str>, why: String, now: &mut Now<'_>, out: &mut Vec<Effect>) {
-        let told = AgentError::new(AgentErrorKind::Unknown, why.clone()).of(AgentType::Builtin);
-        out.push(Effect::Tell(EventKind::Error(told)));
+    /// Ends the turn as failed, and says why.
+    pub(super) fn fail(&mut self, native: Option<&str>, why: String, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
+        let reported = AgentError::new(AgentErrorKind::Unknown, why.clone()).of(AgentType::Builtin);
+        out.push(Effect::Tell(EventKind::Error(reported)));
         self.end(TurnStatus::Failed, native, Some(why), now, out);
     }
 
-    /// Keeps what the model had said, with an answer to every call in it.
+    /// Stores what the model had said, with an answer to every call in it.
     pub(super) fn break_off(&mut self, why: &str, out: &mut Vec<Effect>) {
-        let Some(Turn { stage: Stage::Asking { gathered, .. }, .. }) = &mut self.turn else { return };
+        let Some(Turn { stage: Phase::Asking { gathered, .. }, .. }) = &mut self.turn else { return };
         let gathered = std::mem::replace(gathered, Gathered::new(MessageId::from("")));
         let calls = gathered.calls();
         let parts = gathered.into_parts();
@@ -84,25 +90,25 @@ impl Machine {
         }
     }
 
-    pub(super) fn again(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    pub(super) fn again(&mut self, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         let Some(turn) = &mut self.turn else { return };
-        let Stage::Waiting { attempt, then } = turn.stage else { return };
+        let Phase::Waiting { attempt, then } = turn.stage else { return };
         let attempt = attempt + 1;
         match then {
-            Then::Ask => {
-                turn.stage = Stage::Asking { attempt, gathered: Gathered::new(MessageId::from((now.id)())) };
+            RetryOf::Ask => {
+                turn.stage = Phase::Asking { attempt, gathered: Gathered::new(MessageId::from((now.id)())) };
                 out.push(Effect::AskModel);
             }
-            Then::SumUp => {
-                turn.stage = Stage::SummingUp { attempt };
+            RetryOf::SumUp => {
+                turn.stage = Phase::SummingUp { attempt };
                 out.push(Effect::SumUp);
             }
         }
     }
 }
 
-/// Trouble with a model, as everybody hears of it.
-fn told(error: &ModelError) -> EventKind {
+/// A model error as an event.
+fn reported(error: &ModelError) -> EventKind {
     let kind = match error.kind {
         ModelErrorKind::Key => AgentErrorKind::PermissionDenied,
         ModelErrorKind::UnknownModel
@@ -112,14 +118,14 @@ fn told(error: &ModelError) -> EventKind {
         | ModelErrorKind::TooLong
         | ModelErrorKind::Refused => AgentErrorKind::Unknown,
     };
-    let told = AgentError::new(kind, error.message.clone()).of(AgentType::Builtin);
+    let reported = AgentError::new(kind, error.message.clone()).of(AgentType::Builtin);
     EventKind::Error(match error.status {
-        Some(status) => told.code(status.to_string()),
-        None => told,
+        Some(status) => reported.code(status.to_string()),
+        None => reported,
     })
 }
 
-/// How long to wait after that many tries: longer each time, and never quite the same.
+/// Exponential backoff with jitter.
 fn back_off(attempt: u32, jitter: f64) -> Duration {
     let seconds = f64::from(2_u32.saturating_pow(attempt.min(6) - 1));
     Duration::from_secs_f64(seconds * (0.75 + jitter / 2.0))

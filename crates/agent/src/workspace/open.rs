@@ -1,6 +1,6 @@
-//! Opening a file of the workspace to read it, a plain file or nothing, and listing a folder: never through a link.
+//! Opens regular files of the workspace for reading and lists folders, never through a link.
 //!
-//! A pipe, a device or a file of the system's own is refused before it could make anybody wait.
+//! Pipes, devices and special files are refused before they could block.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,14 +17,14 @@ pub(crate) enum OpenError {
     Folder,
     #[error("it is {0}, not a plain file")]
     Special(&'static str),
-    /// It was resolved a moment ago, so somebody put it there since.
+    /// It was resolved a moment ago, so somebody created the link since.
     #[error("a link stands in the way that was not there before")]
     Link,
     #[error("{0}")]
     Io(#[from] io::Error),
 }
 
-/// What stands in a folder.
+/// An entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) name: OsString,
@@ -36,7 +36,7 @@ pub(crate) enum Kind {
     File,
     Folder,
     Link,
-    /// A pipe, a device and such.
+    /// A pipe, a device or the like.
     Special,
 }
 
@@ -59,14 +59,14 @@ mod at {
 
     use super::{Entry, File, Inside, Kind, OpenError};
 
-    /// What to do about folders on the way that are not there.
+    /// What to do about missing folders on the path.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub(in crate::workspace) enum Missing {
         Refuse,
         Create,
     }
 
-    // A handle to go on from is enough; where it can be had, a folder that may not be listed does not stop us.
+    // A path handle is enough to descend; with it, a folder that may not be listed is no obstacle.
     #[cfg(target_os = "linux")]
     const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
     #[cfg(not(target_os = "linux"))]
@@ -78,7 +78,7 @@ mod at {
         plain(&folder, name).map(|(file, _)| file)
     }
 
-    /// What stands in that folder, in no order.
+    /// The entries of that folder, unordered.
     pub(crate) fn list(inside: &Inside) -> Result<Vec<Entry>, OpenError> {
         let folder = descend(inside, inside.below(), Missing::Refuse)?;
         let listed = openat(&folder, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
@@ -90,12 +90,12 @@ mod at {
                 continue;
             }
             let kind = match entry.file_type() {
-                // Some file systems do not tell it with the name.
+                // Some file systems do not report the type with the name.
                 FileType::Unknown => match statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(stat) => FileType::from_raw_mode(stat.st_mode),
                     Err(_) => continue, // gone in the meantime
                 },
-                told => told,
+                reported => reported,
             };
             entries.push(Entry { name: OsString::from(name), kind: kind.into() });
         }
@@ -117,14 +117,14 @@ mod at {
         }
     }
 
-    /// The folder it lies in, as a handle that no link can turn elsewhere, and its name there.
+    /// The parent folder, as a handle that no link can redirect, and the name in it.
     pub(in crate::workspace) fn parent(inside: &Inside, missing: Missing) -> Result<(OwnedFd, &OsStr), OpenError> {
         let below = inside.below();
         let (Some(name), Some(way)) = (below.file_name(), below.parent()) else { return Err(OpenError::Folder) };
         Ok((descend(inside, way, missing)?, name))
     }
 
-    /// Goes down that way from the folder of the workspace.
+    /// Descends that path from the folder of the workspace.
     fn descend(inside: &Inside, way: &Path, missing: Missing) -> Result<OwnedFd, OpenError> {
         let mut folder = openat(CWD, inside.folder(), FOLDER, Mode::empty()).map_err(refusal)?;
         for step in way.components() {
@@ -133,7 +133,7 @@ mod at {
             folder = match next() {
                 Err(Errno::NOENT) if missing == Missing::Create => {
                     match mkdirat(&folder, step, Mode::from_raw_mode(0o777)) {
-                        // Somebody else made it: as good.
+                        // Somebody else created it meanwhile, which is as good.
                         Ok(()) | Err(Errno::EXIST) => next(),
                         Err(error) => Err(error),
                     }
@@ -145,9 +145,9 @@ mod at {
         Ok(folder)
     }
 
-    /// Opens that plain file of a folder.
+    /// Opens a regular file of a folder.
     pub(in crate::workspace) fn plain(folder: &OwnedFd, name: &OsStr) -> Result<(File, Stat), OpenError> {
-        // Asked before it is opened, since opening alone does something to some devices.
+        // Checked before opening, since opening alone has side effects on some devices.
         check(&statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(refusal)?)?;
         let how = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = openat(folder, name, how, Mode::empty()).map_err(refusal)?;
@@ -172,7 +172,7 @@ mod at {
         }
     }
 
-    /// A step that is no folder may be a link: the system says so by other words on each platform.
+    /// A component that is not a folder may be a link: platforms report it with different errors.
     fn in_the_way(folder: &OwnedFd, step: &OsStr, error: Errno) -> OpenError {
         match statat(folder, step, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => OpenError::Link,
@@ -193,7 +193,7 @@ mod at {
 mod by_path {
     use super::{Entry, File, Inside, Kind, OpenError, io};
 
-    /// Opens it for reading. Here a link is looked for first; there is no handle to go down by.
+    /// Opens it for reading. Without handles to descend by, links are checked first.
     pub(crate) fn open(inside: &Inside) -> Result<File, OpenError> {
         let missing = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => OpenError::Missing,
@@ -212,7 +212,7 @@ mod by_path {
         File::open(inside.path()).map_err(missing)
     }
 
-    /// What stands in that folder, in no order.
+    /// The entries of that folder, unordered.
     pub(crate) fn list(inside: &Inside) -> Result<Vec<Entry>, OpenError> {
         if inside.path().canonicalize()? != inside.path() {
             return Err(OpenError::Link);

@@ -1,8 +1,7 @@
-//! Writing a file of the workspace: whole or not at all, never through a link, and only in the place of what was
-//! expected to be there.
+//! Writes a file of the workspace: whole or not at all, never through a link, and only over the expected content.
 //!
-//! The text goes into a new file beside the old one and then takes its name. Between the last look at the old file
-//! and that moment somebody else may still write to it; nothing the system offers closes that gap for a plain file.
+//! The text goes to a new file beside the old one, which is then renamed over it. Between the last check of the old
+//! file and the rename somebody else may still write to it; no system call closes that gap for a regular file.
 
 use std::io;
 
@@ -10,17 +9,17 @@ use super::Inside;
 use super::open::OpenError;
 use crate::seen::Stamp;
 
-/// What a file held when a change to it was worked out.
+/// The content of a file when a change to it was computed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Held {
-    /// There was none.
+pub(crate) enum ExpectedContent {
+    /// There was no file.
     Nothing,
     Text(String),
-    /// Something that is not text, or too much of it.
+    /// Not text, or too large.
     Other(Stamp),
 }
 
-/// The file is as it was before.
+/// The write failed; the file is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PutError {
     #[error("it changed on disk after the change was worked out")]
@@ -37,8 +36,8 @@ impl From<io::Error> for PutError {
     }
 }
 
-impl Held {
-    /// Whether an open file still holds this.
+impl ExpectedContent {
+    /// Whether an open file still has this content.
     fn is_in(&self, file: std::fs::File) -> io::Result<bool> {
         match self {
             Self::Nothing => Ok(false),
@@ -61,7 +60,7 @@ pub(crate) use at::put;
 #[cfg(not(unix))]
 pub(crate) use by_path::put;
 
-/// A name for the new file until it takes its own.
+/// A temporary name for the new file.
 fn passing_name() -> String {
     format!(".multitap-{}.tmp", uuid::Uuid::now_v7().simple())
 }
@@ -76,12 +75,12 @@ mod at {
     use rustix::fs::{Access, AtFlags, Mode, OFlags, Stat, accessat, fchmod, fchown, openat, renameat, unlinkat};
     use rustix::io::Errno;
 
-    use super::{Held, Inside, OpenError, PutError, passing_name};
+    use super::{ExpectedContent, Inside, OpenError, PutError, passing_name};
     use crate::workspace::open::{Missing, parent, plain};
 
-    /// Writes it, if what is there is still what was held. Makes the folders on the way.
-    pub(crate) fn put(inside: &Inside, held: &Held, text: &[u8]) -> Result<(), PutError> {
-        let missing = if *held == Held::Nothing { Missing::Create } else { Missing::Refuse };
+    /// Writes the text, if the current content is the expected one. Creates missing folders.
+    pub(crate) fn put(inside: &Inside, held: &ExpectedContent, text: &[u8]) -> Result<(), PutError> {
+        let missing = if *held == ExpectedContent::Nothing { Missing::Create } else { Missing::Refuse };
         let (folder, name) = match parent(inside, missing) {
             Err(OpenError::Missing) => return Err(PutError::Changed),
             opened => opened?,
@@ -91,13 +90,13 @@ mod at {
                 if !held.is_in(file)? {
                     return Err(PutError::Changed);
                 }
-                // Taking its name would go past a file's own protection.
+                // Renaming over it would bypass the file's own protection.
                 if accessat(&folder, name, Access::WRITE_OK, AtFlags::empty()).is_err() {
                     return Err(PutError::ReadOnly);
                 }
                 Some(old)
             }
-            Err(OpenError::Missing) if *held == Held::Nothing => None,
+            Err(OpenError::Missing) if *held == ExpectedContent::Nothing => None,
             Err(OpenError::Missing) => return Err(PutError::Changed),
             Err(error) => return Err(error.into()),
         };
@@ -105,7 +104,7 @@ mod at {
         let written = write_new(&folder, &passing, old.as_ref(), text)
             .and_then(|()| take_name(&folder, &passing, name, old.as_ref()));
         if written.is_err() {
-            // Nothing is left behind; if even that fails, the first failure is the one to tell.
+            // Leave nothing behind; if even that fails, the first error is the one to report.
             unlinkat(&folder, &passing, AtFlags::empty()).ok();
         }
         written
@@ -113,13 +112,12 @@ mod at {
 
     fn write_new(folder: &OwnedFd, name: &str, old: Option<&Stat>, text: &[u8]) -> Result<(), PutError> {
         let how = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // A new file gets what the user's mask leaves; one that takes the place of another is nobody's until it has
-        // the other's mode.
+        // A new file gets what the umask leaves; one that replaces another is private until it has the other's mode.
         let mode = if old.is_some() { 0o600 } else { 0o666 };
         let mut file = File::from(openat(folder, name, how, Mode::from_raw_mode(mode)).map_err(io::Error::from)?);
         file.write_all(text)?;
         if let Some(old) = old {
-            // Only who may give files away can keep another owner.
+            // Only a privileged process can keep another owner.
             let owner = rustix::process::Uid::from_raw(old.st_uid);
             let group = rustix::process::Gid::from_raw(old.st_gid);
             fchown(&file, Some(owner), Some(group)).ok();
@@ -134,7 +132,7 @@ mod at {
         if old.is_none() {
             match rename_to_new(folder, passing, name) {
                 Err(Errno::EXIST) => return Err(PutError::Changed),
-                // Not every system and not every file system can promise it.
+                // Not every system and file system supports it.
                 Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
                 renamed => return renamed.map_err(other),
             }
@@ -142,7 +140,7 @@ mod at {
         renameat(folder, passing, folder, name).map_err(other)
     }
 
-    /// Gives it a name that nothing has yet.
+    /// Renames it to a name that must not exist yet.
     #[cfg(any(target_os = "linux", target_vendor = "apple"))]
     fn rename_to_new(folder: &OwnedFd, passing: &str, name: &OsStr) -> rustix::io::Result<()> {
         rustix::fs::renameat_with(folder, passing, folder, name, rustix::fs::RenameFlags::NOREPLACE)
@@ -159,11 +157,11 @@ mod by_path {
     use std::fs;
     use std::io::{self, Write};
 
-    use super::{Held, Inside, OpenError, PutError, passing_name};
+    use super::{ExpectedContent, Inside, OpenError, PutError, passing_name};
     use crate::workspace::open::open;
 
-    /// Writes it, if what is there is still what was held. Makes the folders on the way.
-    pub(crate) fn put(inside: &Inside, held: &Held, text: &[u8]) -> Result<(), PutError> {
+    /// Writes the text, if the current content is the expected one. Creates missing folders.
+    pub(crate) fn put(inside: &Inside, held: &ExpectedContent, text: &[u8]) -> Result<(), PutError> {
         let folder = inside.path().parent().ok_or(OpenError::Folder)?;
         match open(inside) {
             Ok(file) if file.metadata()?.permissions().readonly() => return Err(PutError::ReadOnly),
@@ -172,7 +170,7 @@ mod by_path {
                     return Err(PutError::Changed);
                 }
             }
-            Err(OpenError::Missing) if *held == Held::Nothing => fs::create_dir_all(folder)?,
+            Err(OpenError::Missing) if *held == ExpectedContent::Nothing => fs::create_dir_all(folder)?,
             Err(OpenError::Missing) => return Err(PutError::Changed),
             Err(error) => return Err(error.into()),
         }
@@ -187,7 +185,7 @@ mod by_path {
             fs::rename(&passing, inside.path())
         };
         write().map_err(|error| {
-            // Nothing is left behind; if even that fails, the first failure is the one to tell.
+            // Leave nothing behind; if even that fails, the first error is the one to report.
             fs::remove_file(&passing).ok();
             error.into()
         })

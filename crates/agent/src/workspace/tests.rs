@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::open::{OpenError, open};
-use super::put::{Held, PutError, put};
+use super::put::{ExpectedContent, PutError, put};
 use super::*;
 
 /// A workspace in `in`, with an `out` beside it.
@@ -139,7 +139,7 @@ fn a_link_put_in_the_way_after_the_path_was_judged_leads_nowhere() {
     let scene = Scene::new();
     fs::write(scene.path("out/a.txt"), "outside").unwrap();
     let inside = scene.workspace.resolve("src/a.txt").unwrap();
-    let held = Held::Text("inside".to_owned());
+    let held = ExpectedContent::Text("inside".to_owned());
 
     fs::rename(scene.path("in/src/a.txt"), scene.path("in/kept")).unwrap();
     scene.link(scene.path("out/a.txt"), "in/src/a.txt");
@@ -149,8 +149,11 @@ fn a_link_put_in_the_way_after_the_path_was_judged_leads_nowhere() {
     fs::rename(scene.path("in/src"), scene.path("in/src-kept")).unwrap();
     scene.link(scene.path("out"), "in/src");
     assert!(matches!(open(&inside), Err(OpenError::Link)));
-    assert!(matches!(put(&inside, &Held::Text("outside".to_owned()), b"new"), Err(PutError::Open(OpenError::Link))));
-    assert!(matches!(put(&inside, &Held::Nothing, b"new"), Err(PutError::Open(OpenError::Link))));
+    assert!(matches!(
+        put(&inside, &ExpectedContent::Text("outside".to_owned()), b"new"),
+        Err(PutError::Open(OpenError::Link))
+    ));
+    assert!(matches!(put(&inside, &ExpectedContent::Nothing, b"new"), Err(PutError::Open(OpenError::Link))));
     assert_eq!(fs::read_to_string(scene.path("out/a.txt")).unwrap(), "outside");
     assert_eq!(fs::read_dir(scene.path("out")).unwrap().count(), 2);
 }
@@ -161,17 +164,17 @@ fn a_file_is_written_whole_with_its_mode_and_nothing_beside_it() {
     let file = scene.path("in/src/a.txt");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o751)).unwrap();
     let inside = scene.workspace.resolve("src/a.txt").unwrap();
-    put(&inside, &Held::Text("inside".to_owned()), b"new").unwrap();
+    put(&inside, &ExpectedContent::Text("inside".to_owned()), b"new").unwrap();
     assert_eq!(fs::read_to_string(&file).unwrap(), "new");
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o7777, 0o751);
-    assert!(matches!(put(&inside, &Held::Text("inside".to_owned()), b"x"), Err(PutError::Changed)));
-    assert!(matches!(put(&inside, &Held::Nothing, b"x"), Err(PutError::Changed)));
+    assert!(matches!(put(&inside, &ExpectedContent::Text("inside".to_owned()), b"x"), Err(PutError::Changed)));
+    assert!(matches!(put(&inside, &ExpectedContent::Nothing, b"x"), Err(PutError::Changed)));
     assert_eq!(fs::read_to_string(&file).unwrap(), "new");
     assert_eq!(fs::read_dir(scene.path("in/src")).unwrap().count(), 1, "no passing file stays");
 
     let new = scene.workspace.resolve("deep/er/b.txt").unwrap();
-    assert!(matches!(put(&new, &Held::Text(String::new()), b"x"), Err(PutError::Changed)));
-    put(&new, &Held::Nothing, b"made").unwrap();
+    assert!(matches!(put(&new, &ExpectedContent::Text(String::new()), b"x"), Err(PutError::Changed)));
+    put(&new, &ExpectedContent::Nothing, b"made").unwrap();
     assert_eq!(fs::read_to_string(scene.path("in/deep/er/b.txt")).unwrap(), "made");
 }
 
@@ -181,9 +184,9 @@ fn what_is_not_text_is_known_again_by_its_stamp() {
     let inside = scene.workspace.resolve("src/a.txt").unwrap();
     let stamp = crate::seen::Stamp::of(open(&inside).unwrap()).unwrap();
     fs::write(scene.path("in/src/a.txt"), "insidE").unwrap();
-    assert!(matches!(put(&inside, &Held::Other(stamp.clone()), b"x"), Err(PutError::Changed)));
+    assert!(matches!(put(&inside, &ExpectedContent::Other(stamp.clone()), b"x"), Err(PutError::Changed)));
     fs::write(scene.path("in/src/a.txt"), "inside").unwrap();
-    put(&inside, &Held::Other(stamp), b"x").unwrap();
+    put(&inside, &ExpectedContent::Other(stamp), b"x").unwrap();
 }
 
 #[test]
@@ -192,7 +195,7 @@ fn a_read_only_file_is_left_alone() {
     let file = scene.path("in/src/a.txt");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).unwrap();
     let inside = scene.workspace.resolve("src/a.txt").unwrap();
-    let written = put(&inside, &Held::Text("inside".to_owned()), b"new");
+    let written = put(&inside, &ExpectedContent::Text("inside".to_owned()), b"new");
     // Nothing is read-only to root.
     if !rustix::process::geteuid().is_root() {
         assert!(matches!(written, Err(PutError::ReadOnly)));
@@ -270,7 +273,7 @@ proptest! {
                         file.read_to_string(&mut text).unwrap();
                         prop_assert!(text != "outside", "{path}");
                     }
-                    let held = if text.is_empty() { Held::Nothing } else { Held::Text(text) };
+                    let held = if text.is_empty() { ExpectedContent::Nothing } else { ExpectedContent::Text(text) };
                     put(&inside, &held, b"mine").ok();
                 }
                 (Err(_), Ok(real)) => prop_assert!(!real.starts_with(scene.path("in")), "{path} was refused"),

@@ -1,7 +1,7 @@
-//! Going through all that lies below a place, without what git is told to ignore and without `.git` itself.
+//! Visits everything below a place, except what Git ignores and `.git` itself.
 //!
-//! The rules are ripgrep's (`ignore`), the reading of them is ours: a `.gitignore` that is a link or a pipe must not
-//! make anybody wait or show what lies elsewhere. Links are named and not followed.
+//! The rules are ripgrep's (`ignore`), reading them is ours: a `.gitignore` that is a link or a pipe must neither
+//! block nor reveal what lies elsewhere. Links are reported and not followed.
 
 use std::io::Read;
 use std::path::Path;
@@ -14,36 +14,36 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use super::Inside;
 use super::open::{Entry, Kind, list, open};
 
-/// Of a file of rules, more than this is not read.
+/// Most bytes read of a file of rules.
 const MOST_RULES: u64 = 1024 * 1024;
-/// Files of rules; what a later one says counts more.
+/// Files of rules; later ones take precedence.
 const RULES: [&str; 2] = [".gitignore", ".ignore"];
-/// Folders that hold no files, met where the workspace is the whole system.
+/// Folders without real files, met where the workspace is the whole system.
 const NOT_FILES: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// What to do with files that git ignores.
+/// What to do with files that Git ignores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ignored {
     Skip,
     Show,
 }
 
-/// How far down to go.
+/// How deep to go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Depth {
     All,
-    /// Only what stands in the folder itself.
+    /// Only the entries of the folder itself.
     One,
 }
 
-/// Something that was found.
+/// An entry that was visited.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct WalkEntry {
     pub(crate) place: Inside,
     pub(crate) kind: Kind,
 }
 
-/// A walk under way: each folder's entries by name, a folder before what lies in it.
+/// A walk in progress: each folder's entries by name, a folder before its contents.
 #[derive(Debug)]
 pub(crate) struct Walk {
     ignored: Ignored,
@@ -61,7 +61,7 @@ struct Folder {
 }
 
 impl Walk {
-    /// Begins at that folder.
+    /// Starts at that folder.
     pub(crate) fn new(place: &Inside, ignored: Ignored, depth: Depth) -> Self {
         let rules = match ignored {
             Ignored::Skip => Rules::above(place),
@@ -87,9 +87,9 @@ impl Walk {
 }
 
 impl Iterator for Walk {
-    type Item = Found;
+    type Item = WalkEntry;
 
-    fn next(&mut self) -> Option<Found> {
+    fn next(&mut self) -> Option<WalkEntry> {
         loop {
             let folder = self.open.last_mut()?;
             let Some(entry) = folder.entries.next() else {
@@ -106,18 +106,18 @@ impl Iterator for Walk {
                 let rules = folder.rules.clone();
                 self.enter(place.clone(), &rules);
             }
-            return Some(Found { place, kind: entry.kind });
+            return Some(WalkEntry { place, kind: entry.kind });
         }
     }
 }
 
-/// Whether git would say so; an empty `.git` is nothing to it.
+/// Whether Git would say so; an empty `.git` does not count.
 fn is_repository(folder: &Path) -> bool {
     let git = folder.join(".git");
     git.is_file() || git.join("HEAD").exists()
 }
 
-/// The rules that hold in a folder, its own first.
+/// The rules that apply in a folder, its own first.
 #[derive(Debug, Clone, Default)]
 struct Rules {
     nearest: Option<Rc<Layer>>,
@@ -130,7 +130,7 @@ struct Layer {
 }
 
 impl Rules {
-    /// Those of the folders above that one, up to the top of the repository or, without one, of the workspace.
+    /// The rules of the folders above, up to the top of the repository or, without one, of the workspace.
     fn above(place: &Inside) -> Self {
         let repository = place.folder().ancestors().find(|folder| is_repository(folder));
         let top = repository.unwrap_or(place.folder());
@@ -160,7 +160,7 @@ impl Rules {
                 continue;
             }
             for line in String::from_utf8_lossy(&bytes).lines() {
-                // A line that is no rule is none, as git takes it.
+                // Git skips invalid rules too.
                 builder.add_line(None, line).ok();
             }
         }

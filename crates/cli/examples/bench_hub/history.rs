@@ -50,7 +50,7 @@ pub(crate) async fn measure(events: u64) -> Outcome<()> {
     row("open to the first event", &format!("{clean:.1} ms"), "< 50 ms", clean < OPENED);
     let short = Stage::begin(short_folder.path()).await?;
     grow(&short, SHORT).await?;
-    flat(&short, &Stage::take_up(long_folder.path()).await?).await
+    flat(&short, &Stage::resume(long_folder.path()).await?).await
 }
 
 /// Makes a history, prints the memory of this process at a tenth of it and at its end, and is gone.
@@ -67,7 +67,7 @@ pub(crate) async fn fill(folder: &Path, events: u64) -> Outcome<()> {
 /// How long it takes from nothing to the first of the last events, in milliseconds.
 async fn opened(folder: &Path) -> Outcome<f64> {
     let start = Instant::now();
-    let stage = Stage::take_up(folder).await?;
+    let stage = Stage::resume(folder).await?;
     let mut feed = stage.join(JoinFrom::Tail(PAGE as u64), None).await?;
     feed.next().await.ok_or("no event")?;
     let took = start.elapsed().as_secs_f64() * 1e3;

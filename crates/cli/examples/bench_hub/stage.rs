@@ -1,46 +1,18 @@
 //! A session in a log of its own, with the agent's end of it in our hands.
 
 use std::path::Path;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use multitap_event::{
-    AgentEnd, AgentKind, AgentType, ClientRef, Door, Draft, EventKind, SessionConfig, SessionStart, TextChunk,
-    Timestamp, link,
-};
-use multitap_hub::{Feed, Hub, Join, JoinFrom, Launch, Launching, Open, Session, Told, Which};
+use multitap_event::{AgentEnd, AgentKind, ClientRef, Door, Draft, EventKind, SessionConfig, TextChunk, Timestamp};
+use multitap_hub::{Feed, Hub, Join, JoinFrom, Open, Session, Told, Which};
 use multitap_store::Store;
-use tokio::sync::mpsc;
+use multitap_testkit::agent::ScriptedLaunch;
 
 use crate::Outcome;
 
 /// Each log has one session.
 const ID: &str = "bench";
-
-/// Starts one agent, whose other end is ours.
-#[derive(Debug)]
-struct Scripted {
-    end: mpsc::Sender<AgentEnd>,
-}
-
-impl Launch for Scripted {
-    fn launch(&self, _: SessionConfig) -> Launching {
-        let ours = self.end.clone();
-        Box::pin(async move {
-            let (link, end) = link();
-            let start =
-                SessionStart { native_session_id: Some("bench".into()), ..SessionStart::of(AgentType::Builtin) };
-            end.events.send(Draft::new(Timestamp::now(), EventKind::SessionStarted(start))).await.ok();
-            ours.send(end).await.ok();
-            Ok(link)
-        })
-    }
-
-    fn all_gone(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(async {})
-    }
-}
 
 pub(crate) struct Stage {
     pub(crate) session: Session,
@@ -55,7 +27,7 @@ impl Stage {
     }
 
     /// One that is kept there.
-    pub(crate) async fn take_up(folder: &Path) -> Outcome<Self> {
+    pub(crate) async fn resume(folder: &Path) -> Outcome<Self> {
         Self::open(folder, Which::Stored(ID.into())).await
     }
 
@@ -63,10 +35,10 @@ impl Stage {
         let config = SessionConfig::new(AgentKind::Builtin);
         let open = Open { which, ..Open::new(config, ClientRef::new("bench", Door::Host)) };
         let store = Arc::new(Store::open(folder.join("log.db"))?);
-        let (end, mut ends) = mpsc::channel(1);
-        let hub = Hub::new(store.clone(), Arc::new(Scripted { end }));
+        let (launch, mut agents) = ScriptedLaunch::new();
+        let hub = Hub::new(store.clone(), launch);
         let session = hub.open(open).await?;
-        let agent = ends.recv().await.ok_or("no agent")?;
+        let agent = agents.recv().await.ok_or("no agent")?.1;
         Ok(Self { session, agent, store })
     }
 

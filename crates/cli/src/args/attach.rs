@@ -19,16 +19,17 @@ MULTITAP_TOKEN.";
 #[derive(Debug, Args)]
 #[command(after_long_help = ATTACH)]
 pub(crate) struct AttachArgs {
-    /// The address of a door, or the id of a session that runs on this machine, or how it begins [default: list what
-    /// runs]
+    /// Session to open: a URL, HOST:PORT, or the id (or prefix) of a session on this machine [default: list running
+    /// sessions]
     #[arg(value_name = "URL | HOST:PORT | SESSION")]
     pub(crate) to: Option<String>,
 
-    /// List what runs as JSON, for scripts
+    /// Print the list of running sessions as JSON
     #[arg(long, conflicts_with = "to")]
     pub(crate) json: bool,
 
-    /// What a prompt does that comes while a turn runs: wait, join the turn (where the agent can), or cancel it
+    /// What to do with a prompt sent while the agent is busy: queue it, steer the turn (where supported), or
+    /// interrupt it
     #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
     pub(crate) when_busy: BusyArg,
 }

@@ -27,40 +27,41 @@ Logs go to stderr; stdout carries MCP only.";
 #[derive(Debug, Args)]
 #[command(after_long_help = MCP)]
 pub(crate) struct McpArgs {
-    /// The A2A agents, as a JSON array
+    /// A2A agents as a JSON array
     #[arg(long, value_name = "JSON", conflicts_with = "agents_file")]
     pub(crate) agents: Option<String>,
 
-    /// A file that holds the A2A agents as a JSON array
+    /// File with the A2A agents as a JSON array
     #[arg(long, value_name = "FILE")]
     pub(crate) agents_file: Option<PathBuf>,
 
-    /// A session that runs, as one more agent: its id or how that begins, or the address of its door (may be repeated)
+    /// Running session to serve as an agent: its id or a prefix, or its URL (repeatable)
     ///
-    /// The session must be shared with --a2a-port or run in `multitap serve`. A token is read from `MULTITAP_TOKEN`.
+    /// The session must be shared with --a2a-port or run on `multitap serve`. The token is read from
+    /// `MULTITAP_TOKEN`.
     #[arg(long, value_name = "ID | URL")]
     pub(crate) session: Vec<String>,
 
-    /// Serve over HTTP at this port instead of stdin and stdout, at http://127.0.0.1:PORT/mcp; 0 takes any free one
+    /// Serve over HTTP on this port instead of stdin and stdout, at http://127.0.0.1:PORT/mcp; 0 picks a free port
     #[arg(long, value_name = "PORT")]
     pub(crate) http: Option<u16>,
 
-    /// The name or address to listen at with --http; one that other machines can reach needs tokens
+    /// Name or address to listen on with --http; one that other machines can reach requires tokens
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1", requires = "http")]
     pub(crate) http_host: String,
 
     #[command(flatten)]
     pub(crate) access: AccessArgs,
 
-    /// How long to wait for the agents at the start, in milliseconds; one that is later appears when it answers
+    /// Milliseconds to wait for the agents at start; slower ones appear when they answer
     #[arg(long, value_name = "MS", default_value_t = 5000)]
     pub(crate) load_timeout: u64,
 
-    /// Let `load_agent` reach this machine and the network around it
+    /// Let `load_agent` connect to this machine and its network
     #[arg(long)]
     pub(crate) allow_private_addresses: bool,
 
-    /// A file that says how many agents the current prompt has passed through
+    /// File with the number of agents that the current prompt has passed through
     #[arg(long, value_name = "FILE", hide = true)]
     pub(crate) hops_file: Option<PathBuf>,
 }

@@ -30,37 +30,37 @@ const HOST: &str = "Sessions";
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct ServeArgs {
-    /// The port to listen at; 0 takes any free one
+    /// Port to listen on; 0 picks a free port
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = DOOR)]
     pub(crate) port: u16,
 
-    /// The name or address to listen at; one that other machines can reach needs tokens
+    /// Name or address to listen on; one that other machines can reach requires tokens
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1", help_heading = DOOR)]
     pub(crate) host: String,
 
     #[command(flatten)]
     pub(crate) access: AccessArgs,
 
-    /// A folder that sessions may work in or under (may be repeated) [default: this one]
+    /// Folder that sessions may work in or below (repeatable) [default: the current folder]
     #[arg(long, value_name = "DIR", help_heading = HOST)]
     pub(crate) root: Vec<PathBuf>,
 
-    /// Take allowed tools, MCP servers and environment variables from any client, not only from owners
+    /// Accept allowed tools, MCP servers and environment variables from any client, not only from owners
     #[arg(long, help_heading = HOST)]
     pub(crate) trust_client_settings: bool,
 
-    /// How many sessions may be live at a time
+    /// Most sessions open at a time
     ///
-    /// Where there are as many, the one that has rested longest, with nobody connected, gives way to a new one. It is
-    /// kept, and taken up again when somebody asks for it.
+    /// When the limit is reached, a new session closes the one that has been idle longest without clients. The closed
+    /// session stays stored; the next message resumes it.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..), help_heading = HOST)]
     pub(crate) max_sessions: u32,
 
-    /// End sessions that have rested for so many minutes; a message to one takes it up again
+    /// Close sessions idle for N minutes; the next message resumes them
     #[arg(long, value_name = "MINUTES", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..), help_heading = HOST)]
     pub(crate) idle: u32,
 
-    /// Deny a question that nobody answered for so many seconds
+    /// Deny a question after S seconds without an answer
     #[arg(long, value_name = "S", value_parser = seconds, help_heading = HOST)]
     pub(crate) question_timeout: Option<Duration>,
 

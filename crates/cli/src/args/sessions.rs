@@ -24,51 +24,50 @@ pub(crate) struct SessionsArgs {
     #[command(subcommand)]
     pub(crate) action: Option<SessionsSub>,
 
-    /// The agent's own conversations: of claude, codex or gemini; of builtin, those that multitap keeps [default: the
-    /// sessions that multitap keeps]
+    /// Conversations stored by this agent: claude, codex, gemini or builtin [default: sessions stored by multitap]
     #[arg(long, value_name = "NAME", global = true)]
     pub(crate) agent: Option<String>,
 
-    /// The folder in which they were had [default: this one]
+    /// Folder of the conversations [default: the current folder]
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) cwd: Option<PathBuf>,
 
-    /// Print JSON, for scripts: a list as one array, a conversation as one event a line
+    /// Print JSON: a list as one array, a conversation as one event per line
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
-    /// Those of every folder, and archived ones too
+    /// Include all folders and archived conversations
     #[arg(long)]
     pub(crate) all: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsSub {
-    /// List them, newest first (this is what `multitap sessions` does)
+    /// List them, newest first (the default)
     List {
-        /// Those of every folder, and archived ones too
+        /// Include all folders and archived conversations
         #[arg(long)]
         all: bool,
     },
-    /// Show a conversation: who said what, which tools ran and how they ended
+    /// Show a conversation: messages, tool calls and their results
     Show {
-        /// Its id, or how it begins; `latest` is the newest in the folder
+        /// Id or a prefix of it; `latest` is the newest in the folder
         id: String,
-        /// With --json: keep every line of the agent's files in the `raw` field of an event
+        /// With --json: include each native line in the `raw` field of an event
         #[arg(long, requires = "json")]
         raw: bool,
     },
     /// Print a conversation as events, one JSON line each
     Export {
-        /// Its id, or how it begins; `latest` is the newest in the folder
+        /// Id or a prefix of it; `latest` is the newest in the folder
         id: String,
-        /// Keep every line of the agent's files in the `raw` field of an event
+        /// Include each native line in the `raw` field of an event
         #[arg(long)]
         raw: bool,
     },
-    /// Forget a session of ours; with --agent, put a conversation away where the agent can (codex archives it)
+    /// Delete a session; with --agent, archive a conversation where the agent supports it (codex)
     Rm {
-        /// Its id, or how it begins; `latest` is the newest in the folder
+        /// Id or a prefix of it; `latest` is the newest in the folder
         id: String,
     },
 }

@@ -1,4 +1,4 @@
-//! `multitap agents`: which agents are here and what each can do; and what bare `multitap` shows.
+//! `multitap agents`: the installed agents and their features; and what bare `multitap` shows.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,13 +19,13 @@ use crate::out;
 use crate::settings::Settings;
 use crate::words::pretty_json;
 
-/// What a newcomer is shown when there is nothing else.
+/// Shown to newcomers without an agent.
 const REHEARSAL: &str = "think about this folder then list then plan look around; ask for something; plug in an agent";
 
-/// How long a program may take to tell its version.
+/// Time limit for a program to print its version.
 const VERSION_PATIENCE: Duration = Duration::from_secs(10);
 
-/// One agent, as this machine and this version have it.
+/// One agent as installed here.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Agent {
@@ -43,14 +43,14 @@ pub(crate) struct Agent {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) install: Option<&'static str>,
     pub(crate) features: AgentFeatures,
-    /// What was looked for.
+    /// The program that was looked for.
     #[serde(skip)]
     pub(crate) wanted: String,
 }
 
 /// What the built-in agent offers.
 const BUILTIN_FEATURES: AgentFeatures = AgentFeatures {
-    // It knows no prices, and goes on from the end of a conversation only.
+    // It reports no prices, and resumes only at the end of a conversation.
     cost: false,
     resume_at_message: false,
     hooks: false,
@@ -69,7 +69,7 @@ const BUILTIN_FEATURES: AgentFeatures = AgentFeatures {
     images: true,
 };
 
-/// Looks for the agents.
+/// Finds the installed agents.
 pub(crate) async fn survey(settings: &Settings) -> Result<Vec<Agent>, Problem> {
     let keeper = launch::keeper()?;
     let mut agents = Vec::new();
@@ -94,7 +94,7 @@ pub(crate) async fn survey(settings: &Settings) -> Result<Vec<Agent>, Problem> {
     Ok(agents)
 }
 
-/// Any agent that speaks ACP: a way to name one, with nothing to look for.
+/// The entry for ACP agents in general; there is no program to look for.
 fn any_acp() -> Agent {
     Agent {
         name: AgentType::Acp,
@@ -109,7 +109,7 @@ fn any_acp() -> Agent {
     }
 }
 
-/// Our own, which is always there.
+/// The built-in agent, which is always available.
 fn builtin() -> Agent {
     Agent {
         name: AgentType::Builtin,
@@ -124,19 +124,19 @@ fn builtin() -> Agent {
     }
 }
 
-/// What a program says its version is: the first word that begins like a number.
+/// The version a program prints: the first word that looks like a number.
 pub(crate) async fn version(path: &Path, keeper: &Keeper) -> Option<String> {
     let program = Program {
         program: path.to_owned(),
         args: vec!["--version".into()],
         env: Vec::new(),
         env_remove: HIDDEN_ENV.map(Into::into).to_vec(),
-        // Many programs do not even start in a folder that is gone.
+        // Many programs fail to start in a deleted folder.
         cwd: std::env::current_dir().is_err().then(std::env::temp_dir),
         stdin: StdinMode::Null,
     };
     let mut child = spawn(program, keeper).await.ok()?;
-    let told = timeout(VERSION_PATIENCE, async {
+    let reported = timeout(VERSION_PATIENCE, async {
         loop {
             match child.stdout.next().await {
                 Ok(Some(Line::Text(line))) => match number(&line) {
@@ -148,9 +148,9 @@ pub(crate) async fn version(path: &Path, keeper: &Keeper) -> Option<String> {
             }
         }
     });
-    let told = told.await.ok().flatten();
+    let reported = reported.await.ok().flatten();
     child.stop(Patience::default()).await;
-    told
+    reported
 }
 
 fn number(line: &str) -> Option<String> {
@@ -167,7 +167,7 @@ pub(crate) async fn agents(args: &ReportArgs) -> Result<Exit, Problem> {
     Ok(Exit::Completed)
 }
 
-/// The agents, as people are shown them on a screen.
+/// The agents, for the terminal UI.
 pub(crate) async fn lines(folder: &Path) -> Result<String, Problem> {
     let settings = Settings::load(Some(folder)).map_err(|error| Problem::usage(error.to_string()))?;
     let mut agents = survey(&settings).await?;
@@ -175,7 +175,7 @@ pub(crate) async fn lines(folder: &Path) -> Result<String, Problem> {
     Ok(table(&agents))
 }
 
-/// One line for whoever chose no agent: what was found, and which one it is.
+/// One line for a user who chose no agent: what was found, and which one is used.
 pub(crate) fn greeting(config: &SessionConfig, settings: &Settings) -> String {
     let found = AgentInfo::programs().filter(|(info, _)| launch::program(info.agent, settings).found.is_some());
     let found: Vec<&str> = found.map(|(info, _)| info.agent.as_str()).collect();
@@ -197,7 +197,7 @@ pub(crate) fn greeting(config: &SessionConfig, settings: &Settings) -> String {
     }
 }
 
-/// What bare `multitap` shows where there is no terminal.
+/// What bare `multitap` prints without a terminal.
 pub(crate) async fn welcome() -> Result<Exit, Problem> {
     let agents = survey(&load()?).await?;
     let mut text = format!("multitap {}: one session with any coding agent\n\n", env!("CARGO_PKG_VERSION"));
@@ -220,7 +220,7 @@ pub(crate) async fn welcome() -> Result<Exit, Problem> {
 }
 
 fn load() -> Result<Settings, Problem> {
-    // A folder that is gone has no settings, and agents are there all the same.
+    // A deleted folder has no settings, but agents are still installed.
     let folder = launch::folder(None).ok();
     let settings = Settings::load(folder.as_deref()).map_err(|error| Problem::usage(error.to_string()))?;
     for warning in &settings.warnings {

@@ -1,6 +1,7 @@
-//! `multitap decode`: an agent's recorded output lines on stdin, unified events on stdout.
+//! `multitap decode`: decodes an agent's recorded output lines on stdin to events on stdout.
 //!
-//! For bug reports, drift checks and tests. The session's id is the agent's own; events wait until a line has told it.
+//! For bug reports, drift checks and tests. The session's id is the agent's own; events wait until a line contains
+//! it.
 
 use std::io::{self, BufWriter, Read as _, StdoutLock, Write as _};
 
@@ -14,9 +15,9 @@ use crate::exit::{Exit, Problem};
 use crate::out;
 use crate::words::json_line;
 
-/// How many events wait for the session's id; then the stream has none.
+/// Most events that wait for the session's id; then the stream counts as having none.
 const WAITING: usize = 1000;
-/// The id of a stream that never tells its own.
+/// Session id of a stream without one.
 const NAMELESS: &str = "recorded";
 const READ: usize = 64 * 1024;
 
@@ -28,7 +29,7 @@ pub(crate) fn decode(args: &DecodeArgs) -> Result<Exit, Problem> {
     let mut decoder = Decoder { codec, keep_raw: args.raw, log: Log::new(out::buffered()) };
     match decoder.run() {
         Ok(()) => Ok(Exit::Completed),
-        // Whoever read it has seen enough.
+        // The reader has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Completed),
         Err(error) => Err(error).context("decode").map_err(Problem::from),
     }
@@ -87,7 +88,7 @@ impl Decoder {
     }
 }
 
-/// Numbers events and writes them, once the session has a name.
+/// Numbers events and writes them, once the session id is known.
 struct Log {
     out: BufWriter<StdoutLock<'static>>,
     session: Option<SessionId>,

@@ -1,11 +1,11 @@
-//! `multitap doctor`: checks everything and says how to mend what is wrong.
+//! `multitap doctor`: checks the setup and suggests fixes.
 
 use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::Context as _;
 use multitap_adapter::SignIn;
-use multitap_agent::{Effort, Sandbox};
+use multitap_agent::{Enforcement, Sandbox};
 use multitap_bridge::{Bridge, BridgeOptions, Loaded};
 use multitap_event::{AgentKind, AgentType, SandboxMode, visible_line};
 use serde::Serialize;
@@ -19,26 +19,26 @@ use crate::remote_agents;
 use crate::settings::{self, Settings};
 use crate::words::pretty_json;
 
-/// The oldest Node.js that agents written in JavaScript run on.
+/// The oldest supported Node.js for agents written in JavaScript.
 const OLDEST_NODE: u64 = 20;
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Check {
     name: String,
     status: Status,
     message: String,
-    /// What to do about it.
+    /// The suggested fix.
     #[serde(skip_serializing_if = "Option::is_none")]
-    mend: Option<String>,
+    fix: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 enum Status {
     Ok,
-    /// Not there, and not needed.
+    /// Missing, but not needed.
     Skipped,
     Warning,
     Problem,
@@ -46,19 +46,19 @@ enum Status {
 
 impl Check {
     fn ok(name: &str, message: impl Into<String>) -> Self {
-        Self { name: name.to_owned(), status: Status::Ok, message: message.into(), mend: None }
+        Self { name: name.to_owned(), status: Status::Ok, message: message.into(), fix: None }
     }
 
-    fn warning(name: &str, message: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { name: name.to_owned(), status: Status::Warning, message: message.into(), mend: Some(mend.into()) }
+    fn warning(name: &str, message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { name: name.to_owned(), status: Status::Warning, message: message.into(), fix: Some(fix.into()) }
     }
 
-    fn problem(name: &str, message: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { status: Status::Problem, ..Self::warning(name, message, mend) }
+    fn problem(name: &str, message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { status: Status::Problem, ..Self::warning(name, message, fix) }
     }
 }
 
-/// The command. Ends well if there is an agent that can be used.
+/// The command. Succeeds if a usable agent exists.
 pub(crate) async fn doctor(args: &ReportArgs) -> Result<Exit, Problem> {
     let mut checks = Vec::new();
     let settings = match Settings::load(launch::folder(None).ok().as_deref()) {
@@ -74,7 +74,7 @@ pub(crate) async fn doctor(args: &ReportArgs) -> Result<Exit, Problem> {
     checks.push(home_check());
     let (agents, remote) = tokio::join!(survey(&settings), remote_checks(&settings));
     let agents = agents?;
-    // The agent that would be asked; nothing if none is there.
+    // The agent that would start, if any.
     let named = std::env::var("MULTITAP_AGENT").ok();
     let chosen = match launch::agent(named.as_deref(), &settings) {
         Ok(kind) => Some(kind),
@@ -129,7 +129,7 @@ fn settings_checks(settings: &Settings) -> Vec<Check> {
     checks
 }
 
-/// The folder for settings, or the nearest one above it that exists, can be written to.
+/// Checks that the settings folder, or its nearest existing parent, is writable.
 fn home_check() -> Check {
     let Some(home) = settings::home() else {
         return Check::warning("home", "no home folder is known", "set HOME or MULTITAP_HOME");
@@ -154,7 +154,7 @@ fn tempfile_in(folder: &Path) -> std::io::Result<()> {
     std::fs::remove_file(&probe)
 }
 
-/// `needed`: without this agent nothing can be asked.
+/// `needed`: without this agent nothing works.
 fn agent_check(agent: &Agent, needed: bool) -> Check {
     let name = agent.name.as_str();
     let install = agent.install.unwrap_or_default();
@@ -163,11 +163,11 @@ fn agent_check(agent: &Agent, needed: bool) -> Check {
         let missing = if agent.wanted == name { format!("no program '{name}' on PATH") } else { agent.wanted.clone() };
         let message = format!("not found: {missing}{tested}");
         let variable = launch::program_info(agent.name).map_or("", |program| program.variable);
-        let mend = format!("{install}, or name its program with {variable}");
+        let fix = format!("{install}, or name its program with {variable}");
         return if needed {
-            Check::problem(name, message, mend)
+            Check::problem(name, message, fix)
         } else {
-            Check { status: Status::Skipped, ..Check::warning(name, message, mend) }
+            Check { status: Status::Skipped, ..Check::warning(name, message, fix) }
         };
     };
     let path = path.display();
@@ -183,7 +183,7 @@ fn agent_check(agent: &Agent, needed: bool) -> Check {
         (Some(version), known) => {
             let remark = if known.is_some_and(|known| version != known) { ", not with this version" } else { "" };
             let message = format!("{version} at {path}{tested}{remark}");
-            // A newer one most likely works as well.
+            // A newer version most likely works as well.
             if known.is_none_or(|known| version == known || newer(version, known)) {
                 Check::ok(name, message)
             } else {
@@ -193,7 +193,7 @@ fn agent_check(agent: &Agent, needed: bool) -> Check {
     }
 }
 
-/// Whether somebody is signed in with an agent that is there. A sign-in that is kept out of sight is not reported.
+/// Whether the user is signed in with an installed agent. A hidden sign-in is not reported.
 fn sign_in_check(agent: &Agent, settings: &Settings) -> Option<Check> {
     let name = sign_in_name(agent.name);
     agent.path.as_ref().filter(|_| agent.version.is_some())?;
@@ -213,7 +213,7 @@ fn newer(version: &str, than: &str) -> bool {
     parts(version) > parts(than)
 }
 
-/// The agent that was chosen by its command: whether that is there.
+/// Whether the command of the chosen ACP agent exists.
 fn acp_check(chosen: &AgentKind) -> Option<Check> {
     let AgentKind::Acp { command } = chosen else { return None };
     Some(match multitap_adapter::acp_program(command) {
@@ -222,7 +222,7 @@ fn acp_check(chosen: &AgentKind) -> Option<Check> {
     })
 }
 
-/// Codex runs every command in a sandbox, and says nothing where it cannot set one up.
+/// Codex sandboxes every command, and reports nothing where it cannot.
 async fn sandbox_check(agent: &Agent) -> Result<Option<Check>, Problem> {
     let answers = agent.name == AgentType::Codex && agent.version.is_some();
     let Some(path) = agent.path.clone().filter(|_| answers) else { return Ok(None) };
@@ -237,7 +237,7 @@ async fn sandbox_check(agent: &Agent) -> Result<Option<Check>, Problem> {
     }))
 }
 
-/// Our own agent is always here; which model it would ask is worth knowing.
+/// Which model the built-in agent would use.
 fn builtin_check(settings: &Settings) -> Check {
     let own = settings.of(AgentType::Builtin);
     let known =
@@ -253,11 +253,11 @@ fn builtin_check(settings: &Settings) -> Check {
     }
 }
 
-/// What `--sandbox` would keep commands of the built-in agent from.
+/// What `--sandbox` can enforce for the built-in agent.
 async fn shell_sandbox_check() -> Result<Check, Problem> {
     let folder = launch::folder(None).into_iter().collect::<Vec<_>>();
     let keeper = launch::keeper()?;
-    let tried = Sandbox::set_up(SandboxMode::WorkspaceWrite, &folder, Effort::Full, &keeper).await;
+    let tried = Sandbox::set_up(SandboxMode::WorkspaceWrite, &folder, Enforcement::Full, &keeper).await;
     Ok(match tried {
         Ok(Some(sandbox)) => Check::ok("shell", format!("--sandbox can be enforced: {}", sandbox.enforced())),
         Ok(None) => Check { status: Status::Skipped, ..Check::ok("shell", "there is none on this system") },
@@ -268,7 +268,7 @@ async fn shell_sandbox_check() -> Result<Check, Problem> {
     })
 }
 
-/// The remote agents that are listed, whether agents get them, and which of them answer.
+/// The configured remote agents: whether agents get them, and which respond.
 async fn remote_checks(settings: &Settings) -> Vec<Check> {
     const NAME: &str = "a2aServers";
     let entries = settings.a2a_servers.clone();
@@ -298,23 +298,23 @@ async fn remote_checks(settings: &Settings) -> Vec<Check> {
     std::iter::once(given).chain(loaded.into_iter().map(one)).collect()
 }
 
-/// For an agent that is a script for Node.js: whether there is a Node.js, and a new enough one.
+/// For agents that are Node.js scripts: whether a recent Node.js is installed.
 async fn node_check(agent: &Agent) -> Result<Option<Check>, Problem> {
     let Some(path) = agent.path.as_deref().filter(|path| wants_node(path)) else { return Ok(None) };
-    let mend = format!("install Node.js {OLDEST_NODE} or newer: https://nodejs.org");
+    let fix = format!("install Node.js {OLDEST_NODE} or newer: https://nodejs.org");
     let Ok(node) = which::which("node") else {
         let message = format!("{} needs Node.js, and there is no 'node' on PATH", path.display());
-        return Ok(Some(Check::problem("node", message, mend)));
+        return Ok(Some(Check::problem("node", message, fix)));
     };
     let Some(version) = version(&node, &launch::keeper()?).await else {
-        return Ok(Some(Check::warning("node", format!("{} does not tell its version", node.display()), mend)));
+        return Ok(Some(Check::warning("node", format!("{} does not tell its version", node.display()), fix)));
     };
     let major = version.split('.').next().and_then(|major| major.parse::<u64>().ok()).unwrap_or(0);
     let message = format!("{version} at {}, for {}", node.display(), agent.name);
-    Ok(Some(if major >= OLDEST_NODE { Check::ok("node", message) } else { Check::warning("node", message, mend) }))
+    Ok(Some(if major >= OLDEST_NODE { Check::ok("node", message) } else { Check::warning("node", message, fix) }))
 }
 
-/// Whether a program's first line asks for Node.js.
+/// Whether the program's first line names Node.js.
 fn wants_node(path: &Path) -> bool {
     let mut head = Vec::new();
     let read = std::fs::File::open(path).and_then(|file| file.take(128).read_to_end(&mut head));
@@ -324,7 +324,7 @@ fn wants_node(path: &Path) -> bool {
 
 const NOT_USABLE: &str = "No agent can be used yet: fix the problems above.";
 
-/// What works now: with the agent that would start, else with another one.
+/// The summary: what works with the agent that would start, else with another one.
 fn verdict(chosen: Option<AgentType>, checks: &[Check], agents: &[Agent]) -> String {
     const ASK: &str = "-p \"explain this folder\"";
     let sign_in = |agent: AgentType| checks.iter().find(|check| check.name == sign_in_name(agent));
@@ -343,7 +343,7 @@ fn verdict(chosen: Option<AgentType>, checks: &[Check], agents: &[Agent]) -> Str
         None if rehearses => (AgentType::Builtin, ", which rehearses without a key"),
         None => (AgentType::Builtin, ""),
     };
-    let fix = check.mend.as_deref().unwrap_or_default();
+    let fix = check.fix.as_deref().unwrap_or_default();
     format!("{agent} is not signed in: {fix}\nUntil then, use {other}{how}: multitap --agent {other} {ASK}")
 }
 
@@ -357,8 +357,8 @@ fn report(checks: &[Check], verdict: &str) -> String {
             Status::Problem => "problem",
         };
         text.push_str(&format!("{mark}  {:<14}  {}\n", check.name, check.message));
-        if let Some(mend) = &check.mend {
-            text.push_str(&format!("{:25}fix: {mend}\n", ""));
+        if let Some(fix) = &check.fix {
+            text.push_str(&format!("{:25}fix: {fix}\n", ""));
         }
     }
     text.push_str(&format!("\n{verdict}\n"));

@@ -15,11 +15,11 @@ use crate::out::{self, Out, Unwritten};
 use crate::signals::Signals;
 use crate::{door, host, token};
 
-/// Where MCP is found over HTTP.
+/// URL path of MCP over HTTP.
 const PATH: &str = "/mcp";
-/// How much of a session's id is in the names of its tools.
+/// How much of a session's id its tool names contain.
 const SHORT_ID: usize = 13;
-/// A larger file holds no list of agents.
+/// Larger files are rejected.
 const LARGEST: u64 = 1024 * 1024;
 
 /// Serves until the client leaves or a signal comes.
@@ -56,7 +56,7 @@ async fn over_stdio(bridge: &Bridge) -> Result<Exit, Problem> {
     Ok(Exit::Completed)
 }
 
-/// Listens until it is dropped.
+/// Serves until dropped.
 async fn over_http(args: &McpArgs, port: u16, bridge: &Bridge) -> Result<Exit, Problem> {
     let access = door::access(&args.access)?;
     let config = ServiceConfig { host: args.http_host.clone(), port, access, limits: Limits::default() };
@@ -68,13 +68,13 @@ async fn over_http(args: &McpArgs, port: u16, bridge: &Bridge) -> Result<Exit, P
     let door = Door::open_service(config, PATH, door::identify, handle).await.map_err(door::not_opened)?;
     let line = format!("multitap mcp listening on {}{PATH}\n", door.url());
     match Out::new().write(&line).await {
-        // Whoever wanted to know may have seen enough.
+        // The reader of the address has seen enough.
         Ok(()) | Err(Unwritten::ReaderGone) => std::future::pending().await,
         Err(error) => Err(Problem::new(Exit::Failed, error.to_string())),
     }
 }
 
-/// The agents that the options name.
+/// The agents given by the options.
 fn entries(args: &McpArgs) -> Result<Vec<A2aServer>, Problem> {
     let (option, text) = match (&args.agents, &args.agents_file) {
         (Some(text), _) => ("--agents".to_owned(), text.clone()),
@@ -82,7 +82,7 @@ fn entries(args: &McpArgs) -> Result<Vec<A2aServer>, Problem> {
         (None, None) => return Ok(Vec::new()),
     };
     let wrong = |why: String| Problem::usage(format!("{option}: {why}"));
-    // An error of the parser would repeat what stands there, and that may be a token.
+    // The parser's error would quote the text, which may contain a token.
     let value: Value = serde_json::from_str(&text)
         .map_err(|error| wrong(format!("is not JSON (line {}, column {})", error.line(), error.column())))?;
     let mut notes = Vec::new();
@@ -97,7 +97,7 @@ fn entries(args: &McpArgs) -> Result<Vec<A2aServer>, Problem> {
     Ok(entries)
 }
 
-/// A session that runs, as an agent.
+/// A running session as an agent.
 fn of_session(session: &str) -> Result<A2aServer, Problem> {
     let access_token = token::usable();
     if let Some(url) = door::url_of(session) {
@@ -132,7 +132,7 @@ fn read(path: &Path) -> Result<String, Problem> {
     std::fs::read_to_string(path).map_err(|error| cannot(format!("cannot be read: {error}")))
 }
 
-/// Says on stderr what became of each agent: stdout belongs to the protocol.
+/// Reports on stderr which agents were loaded: stdout belongs to the protocol.
 fn report(loaded: &[Loaded]) {
     let ready = loaded.iter().filter(|loaded| loaded.error.is_none()).count();
     out::say(&format!("multitap mcp: {ready} of {} agents loaded", loaded.len()));

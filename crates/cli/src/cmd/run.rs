@@ -25,11 +25,11 @@ use super::agents::welcome;
 use crate::args::{InputFormat, OutputFormat, RunArgs};
 use crate::door::{self, Shared};
 use crate::exit::{Exit, Problem};
-use crate::host::{Host, Started};
+use crate::host::{Host, StartedSession};
 use crate::out::{self, Out, Unwritten};
+use crate::resume::ResumeTarget;
 use crate::settings::Trust;
 use crate::signals::Signals;
-use crate::take_up::TakeUp;
 use crate::{launch, settings};
 
 /// After a second interrupt: how long the agent has. The supervisor ends what is left as soon as we are gone.
@@ -75,8 +75,8 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
         return Err(Problem::usage(format!("{option} is about a door: open one with --a2a-port")));
     }
     let host = Host::open().await?;
-    let taken_up = TakeUp::find(&host, &args.session, &folder).await?;
-    let (options, own) = taken_up.options(&args.session, folder.clone());
+    let target = ResumeTarget::find(&host, &args.session, &folder).await?;
+    let (options, own) = target.options(&args.session, folder.clone());
     if own != folder {
         // It goes on in a folder of its own: what is trusted and forbidden there counts, not what is so here.
         settings = settings::of(&own, trust)?;
@@ -98,7 +98,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     {
         out::say(&format!("multitap: {left_out}"));
     }
-    let which = taken_up.which(&host, &config, &folder, id.clone());
+    let which = target.which(&host, &config, &folder, id.clone());
     if let Which::Stored(stored) = &which {
         id = stored.clone();
     }
@@ -113,7 +113,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     };
     let mut in_a_hurry = false;
     let exit = match started {
-        Some(Ok(Started { session, note })) => {
+        Some(Ok(StartedSession { session, note })) => {
             if let (Some((_, shared)), Some(session)) = (&door, host.find(&id)) {
                 shared.share(session);
             }

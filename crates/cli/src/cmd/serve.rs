@@ -1,8 +1,8 @@
-//! `multitap serve`: a host for many sessions, which clients open and share over HTTP.
+//! `multitap serve`: hosts sessions that clients open and share over HTTP.
 
-mod room;
+mod idle;
+mod request;
 mod served;
-mod wish;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<Exit, Problem> {
     let mut signals = Signals::new()?;
     let roots = roots(&args.root)?;
     let settings = settings::of(&roots[0], Trust::of(args.with.trust))?;
-    // What was chosen for all sessions should be wrong now rather than with the first client.
+    // Report bad options now rather than to the first client.
     launch::config(&SessionArgs::of(args.with.clone()), &settings, roots[0].clone(), None)?;
     let config = door::config(&args.host, args.port, &args.access, &settings)?;
     let host = Host::open().await?;
@@ -42,9 +42,9 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<Exit, Problem> {
         }
     };
     served.is_at(door::address(&door));
-    let told = Out::new().write(&format!("multitap listening on {}\n", door.url())).await;
-    match told {
-        // Whoever wanted to know may have seen enough.
+    let reported = Out::new().write(&format!("multitap listening on {}\n", door.url())).await;
+    match reported {
+        // The reader of the address has seen enough.
         Ok(()) | Err(Unwritten::ReaderGone) => tokio::select! {
             () = signals.next() => {}
             () = served.retire(Duration::from_secs(u64::from(args.idle) * 60)) => {}
@@ -54,12 +54,12 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<Exit, Problem> {
     let stopped = async { tokio::join!(door.stop(), served.shutdown()) };
     tokio::select! {
         _ = stopped => Ok(Exit::Completed),
-        // What is left of the agents ends with us: their supervisors see to it.
+        // The supervisors end what is left of the agents.
         () = signals.next() => Ok(Exit::Interrupted),
     }
 }
 
-/// The folders that sessions may work in, as they really are.
+/// The folders that sessions may work in, with links resolved.
 fn roots(chosen: &[PathBuf]) -> Result<Vec<PathBuf>, Problem> {
     let here = std::env::current_dir().context("find the current folder")?;
     let chosen = if chosen.is_empty() { &[here][..] } else { chosen };

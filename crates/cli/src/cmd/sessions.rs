@@ -1,7 +1,6 @@
-//! `multitap sessions`: the sessions that multitap keeps, and with `--agent` the conversations that the agents keep,
-//! listed and told again.
+//! `multitap sessions`: lists and shows the stored sessions, and with `--agent` the conversations that agents stored.
 //!
-//! Reads the agents' files and never writes them; what changes a store is left to the agent's own program.
+//! Reads the agents' files and never writes them; only the agent's own program changes its store.
 
 mod ours;
 mod transcript;
@@ -15,7 +14,7 @@ use multitap_adapter::{AgentInfo, History, HistoryError, LaunchSpec, StoredSessi
 use multitap_client::read_stored;
 use multitap_event::{AgentKind, AgentType, LaunchError, SessionConfig, Timestamp, visible, visible_line};
 
-use self::ours::Ours;
+use self::ours::OwnSessions;
 use self::transcript::Transcript;
 use crate::args::{SessionsArgs, SessionsSub};
 use crate::exit::{Exit, Problem};
@@ -24,12 +23,12 @@ use crate::out;
 use crate::settings::Settings;
 use crate::words::{json_line, pretty_json};
 
-/// How much of a title the list shows.
+/// Title length in the list.
 const TITLE: usize = 60;
 
 /// The command.
 pub(crate) fn sessions(args: SessionsArgs) -> Result<Exit, Problem> {
-    // A folder that is gone may still have been talked about.
+    // The folder may have been deleted, and still have sessions.
     let folder = match &args.cwd {
         Some(folder) => std::path::absolute(folder).with_context(|| format!("find {}", folder.display()))?,
         None => launch::folder(None)?,
@@ -53,15 +52,15 @@ pub(crate) fn sessions(args: SessionsArgs) -> Result<Exit, Problem> {
         Some(SessionsSub::Export { id, raw }) => export(&stores.find(&id)?, raw),
         Some(SessionsSub::Rm { id }) => {
             let session = stores.find(&id)?;
-            crate::wait(put_away(session, &settings))
+            crate::wait(archive(session, &settings))
         }
     }
 }
 
-/// The same for the sessions that we keep, which the built-in agent's own are too. Nothing if it is about none of them:
-/// then an agent may have it.
+/// The same for our own sessions, which include the built-in agent's. `None` if none of them matches: then an agent
+/// may have it.
 async fn of_ours(args: &SessionsArgs, folder: &Path) -> Result<Option<Exit>, Problem> {
-    let ours = Ours::open(args.agent.as_deref())?;
+    let ours = OwnSessions::open(args.agent.as_deref())?;
     let (id, all) = match &args.action {
         None => (None, args.all),
         Some(SessionsSub::List { all }) => (None, *all || args.all),
@@ -76,7 +75,7 @@ async fn of_ours(args: &SessionsArgs, folder: &Path) -> Result<Option<Exit>, Pro
         (Some(record), _) => record,
         (None, None) => return Ok(None),
         (None, Some(agent)) => {
-            let message = format!("no session of {agent} {id} is kept; `multitap sessions --all` lists what there is");
+            let message = format!("no {agent} session matches \"{id}\". List them with: multitap sessions --all");
             return Err(Problem::new(Exit::Failed, message));
         }
     };
@@ -87,7 +86,7 @@ async fn of_ours(args: &SessionsArgs, folder: &Path) -> Result<Option<Exit>, Pro
     }
 }
 
-/// The stores that are asked about.
+/// The agents' stores to search.
 struct Stores {
     stores: Vec<History>,
     folder: PathBuf,
@@ -129,7 +128,7 @@ impl Stores {
         Ok(Exit::Completed)
     }
 
-    /// The conversation that somebody means, in whichever store it is.
+    /// Finds a conversation in any of the stores.
     fn find(&self, wanted: &str) -> Result<StoredSession, Problem> {
         let mut found = Vec::new();
         let mut missed = None;
@@ -140,7 +139,7 @@ impl Stores {
                 Err(error) => missed = Some(error),
             }
         }
-        // Several agents may have had a conversation here: the newest of them all.
+        // Several agents may have had a conversation here: the newest of all.
         if wanted == "latest" {
             found.sort_by_key(|session| Reverse(session.updated));
             found.truncate(1);
@@ -155,7 +154,10 @@ impl Stores {
             }
             (None, _) if self.stores.len() > 1 => {
                 let names: Vec<&str> = self.stores.iter().map(|store| store.agent().as_str()).collect();
-                let message = format!("no session {wanted} is kept, and none of {} has such a one", names.join(", "));
+                let names = names.join(", ");
+                let message = format!(
+                    "no session or {names} conversation matches \"{wanted}\". List them with: multitap sessions"
+                );
                 Err(Problem::new(Exit::Failed, message))
             }
             (None, _) => Err(missed.map_or_else(|| Problem::usage("no store to look in"), |error| not_found(&error))),
@@ -189,7 +191,7 @@ fn table(sessions: &[StoredSession], folders: bool, now: Timestamp) -> String {
     text
 }
 
-/// A title as a list shows it.
+/// A title as the list shows it.
 fn shortened(title: &str) -> String {
     match title.char_indices().nth(TITLE) {
         Some((end, _)) => format!("{}…", &title[..end]),
@@ -197,7 +199,7 @@ fn shortened(title: &str) -> String {
     }
 }
 
-/// How long ago, in one word.
+/// An age in one word.
 pub(crate) fn age(millis: u64) -> String {
     let minutes = millis / 60_000;
     match (minutes, minutes / 60, minutes / 60 / 24) {
@@ -208,7 +210,7 @@ pub(crate) fn age(millis: u64) -> String {
     }
 }
 
-/// A conversation as events, one a line. The session's id is the agent's own.
+/// Prints a conversation as events, one per line. The session's id is the agent's own.
 fn export(session: &StoredSession, raw: bool) -> Result<Exit, Problem> {
     let events = read_stored(session, raw).map_err(unreadable)?;
     let mut stdout = out::buffered();
@@ -221,7 +223,7 @@ fn export(session: &StoredSession, raw: bool) -> Result<Exit, Problem> {
     written(write())
 }
 
-/// A conversation for people.
+/// Prints a conversation for people.
 fn show(session: &StoredSession) -> Result<Exit, Problem> {
     let events = read_stored(session, false).map_err(unreadable)?;
     let mut transcript = Transcript::default();
@@ -249,7 +251,7 @@ fn head(session: &StoredSession) -> String {
 
 fn written(written: io::Result<()>) -> Result<Exit, Problem> {
     match written {
-        // Whoever read it has seen enough.
+        // The reader has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Completed),
         other => Ok(other.map(|()| Exit::Completed).context("cannot write to stdout")?),
     }
@@ -259,8 +261,8 @@ fn unreadable(error: HistoryError) -> Problem {
     Problem::from(anyhow::Error::new(error))
 }
 
-/// Has the agent put the conversation away, if it can.
-async fn put_away(session: StoredSession, settings: &Settings) -> Result<Exit, Problem> {
+/// Archives a conversation, if the agent can.
+async fn archive(session: StoredSession, settings: &Settings) -> Result<Exit, Problem> {
     if session.agent != AgentType::Codex {
         let files: Vec<String> = session.files.iter().map(|path| path.display().to_string()).collect();
         return Err(Problem::usage(format!(

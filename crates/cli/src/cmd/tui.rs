@@ -1,4 +1,4 @@
-//! `multitap`: a session on this terminal, and beside it, with --a2a-port, for clients elsewhere.
+//! `multitap`: a session in this terminal, shared with other clients by --a2a-port.
 
 pub(crate) mod attach;
 mod branch;
@@ -19,24 +19,24 @@ use crate::clipboard::clipboard;
 use crate::exit::{Exit, Problem};
 use crate::host::{self, Host};
 use crate::logging::ToFile;
+use crate::resume::ResumeTarget;
 use crate::settings::{self, Settings, Trust};
 use crate::signals::{Signal, Signals};
-use crate::take_up::TakeUp;
-use crate::trust::{self, Answer};
+use crate::trust::{self, TrustAnswer};
 use crate::{launch, out};
 
-/// Whether there is a screen to show something on.
+/// Whether stdin and stdout are a terminal.
 pub(crate) fn is_possible() -> bool {
     let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     io::stdin().is_terminal() && io::stdout().is_terminal() && !is_dumb
 }
 
-/// Runs sessions on the screen, one after the other, until somebody leaves.
+/// Shows sessions, one after the other, until the user leaves.
 pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     let mut signals = Signals::new()?;
     let _watch = Signals::let_go_in_time()?;
     let host = Host::open().await?;
-    // The terminal is for what people are told, also after the screen: the last to log is the log itself, as it closes.
+    // Logs would disturb the screen, and also what is printed after it: the store still logs while it closes.
     if let Some(logs) = host::data().and_then(|data| ToFile::begin(&data.join("terminal.log"))) {
         logs.for_good();
     }
@@ -48,13 +48,13 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     let mut declined = Vec::new();
     let mut mode_left: Option<(AgentType, Mode)> = None;
     let exit = loop {
-        // It may ask whether the folder is trusted: a question that must not outlive its terminal.
+        // It may ask about trust, and must not outlive its terminal.
         let found = tokio::select! {
             found = Next::find(&host, &wanted, prompt.take(), &mut lease, &mut declined) => found?,
             () = signals.next() => None,
         };
         let Some(mut next) = found else { break Exit::Interrupted };
-        // A new session in place of one in plan mode must not begin in a mode that lets more run.
+        // A new session in place of one in plan mode must not begin in a more permissive mode.
         if let Some((agent, mode)) = mode_left.take()
             && agent == next.config.agent.agent_type()
         {
@@ -65,7 +65,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
         } else {
             next.notes.iter().for_each(|note| out::say(&format!("multitap: {note}")));
         }
-        // Before the screen changes: a port that is in use is said where it can be read.
+        // Before the screen changes: a port that is in use is reported where it can be read.
         let around = match &around {
             Some(around) => around.clone(),
             None => {
@@ -98,7 +98,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
             address: address.borrow().clone(),
             preferences: next.settings.terminal,
             when_busy: args.when_busy(),
-            editor: editing::editor(&signals.at_editor),
+            editor: editing::editor(&signals.editor_state),
             root: Some(next.folder),
             history: host::data().map(|data| data.join("history.jsonl")),
             host: around.clone(),
@@ -142,19 +142,19 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     Ok(exit)
 }
 
-/// The session that comes next on the screen.
+/// The next session on the screen.
 struct Next {
     which: Which,
     config: SessionConfig,
     settings: Settings,
     folder: PathBuf,
     greeting: Option<String>,
-    /// What of the settings is left out.
+    /// Settings that do not apply.
     notes: Vec<String>,
 }
 
 impl Next {
-    /// Asks first whether the folder is trusted, where that matters; nothing if somebody left then.
+    /// Asks about trust first, where that matters; `None` if the user left.
     async fn find(
         host: &Host,
         args: &SessionArgs,
@@ -163,42 +163,42 @@ impl Next {
         declined: &mut Vec<PathBuf>,
     ) -> Result<Option<Self>, Problem> {
         let folder = launch::folder(args.cwd.as_deref())?;
-        let taken_up = TakeUp::find(host, args, &folder).await?;
-        let (options, own) = taken_up.options(args, folder);
-        // Judged by the folder that the session works in, which may be another than this one.
+        let target = ResumeTarget::find(host, args, &folder).await?;
+        let (options, own) = target.options(args, folder);
+        // Judged by the session's own folder, which may differ from the current one.
         let mut settings = settings::quietly(&own, Trust::of(args.with.trust))?;
         let mut config = launch::config(&options, &settings, own.clone(), prompt.clone())?;
         match trust::ask(lease, &config, &settings, &own, declined).await? {
-            Answer::NotTrusted => {}
-            Answer::Left => return Ok(None),
-            Answer::Trusted => {
+            TrustAnswer::NotTrusted => {}
+            TrustAnswer::Left => return Ok(None),
+            TrustAnswer::Trusted => {
                 settings = settings::quietly(&own, Trust::ThisFolder)?;
                 config = launch::config(&options, &settings, own.clone(), prompt)?;
             }
         }
         for added in config.add_dirs.clone() {
             match trust::ask_about_added(lease, &config, &settings, &added, declined).await? {
-                Answer::NotTrusted => {}
-                Answer::Left => return Ok(None),
-                Answer::Trusted => config.trusted_dirs.push(added),
+                TrustAnswer::NotTrusted => {}
+                TrustAnswer::Left => return Ok(None),
+                TrustAnswer::Trusted => config.trusted_dirs.push(added),
             }
         }
         settings.say_warnings();
         let notes = launch::servers_left_out(&config);
         let is_chosen = options.with.agent.is_some() || settings.agent.is_some();
         let greeting = (!is_chosen).then(|| agents::greeting(&config, &settings));
-        let which = taken_up.which(host, &config, &own, SessionId::fresh());
+        let which = target.which(host, &config, &own, SessionId::fresh());
         Ok(Some(Self { which, config, settings, folder: own, greeting, notes }))
     }
 }
 
-/// What is wanted when another session takes the place of the one on the screen: what was chosen at the start, as far
-/// as it is about any session.
+/// The options for another session in place of the current one: the original ones, as far as they apply to any
+/// session.
 async fn instead(host: &Host, args: &SessionArgs, resume: Option<String>) -> SessionArgs {
     let mut wanted = SessionArgs { continue_latest: false, fork: false, at: None, image: Vec::new(), ..args.clone() };
     if let Some(id) = &resume {
         let agent = host.journal().find(id.clone()).await.ok().and_then(|found| Some(found.first()?.agent.to_string()));
-        // A model and the like are words of the agent they were said to.
+        // Model names and the like belong to the agent they were given for.
         if wanted.with.agent != agent {
             (wanted.with.model, wanted.with.approval_mode) = (None, None);
             wanted.with.agent_arg.clear();
@@ -208,14 +208,13 @@ async fn instead(host: &Host, args: &SessionArgs, resume: Option<String>) -> Ses
     SessionArgs { resume, ..wanted }
 }
 
-/// The agent of a session and its mode, where that is known.
+/// The agent of a session and its mode, if known.
 async fn mode_of(session: &Session) -> Option<(AgentType, Mode)> {
     let state = session.snapshot().await?;
     Some((state.start?.agent_type, Mode::Unified(state.mode?)))
 }
 
-/// Goes on for those who are connected, until the session is over or somebody ends it. A terminal that goes away does
-/// not.
+/// Keeps the session running for connected clients, until it ends or a signal arrives. A closed terminal is ignored.
 async fn serve_on(session: &Session, around: &Surroundings, signals: &mut Signals) -> Exit {
     if let Err(error) = multitap_tui::detach_stdin() {
         tracing::warn!(%error, "the terminal is still held");
@@ -242,7 +241,7 @@ fn who() -> String {
     name.filter(|name| !name.is_empty()).unwrap_or_else(|| "terminal".to_owned())
 }
 
-/// The folder as people write it.
+/// The folder, with `~` for the home folder.
 fn short(folder: &Path) -> String {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     match home.as_ref().and_then(|home| folder.strip_prefix(home).ok()) {

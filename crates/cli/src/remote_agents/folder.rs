@@ -1,4 +1,4 @@
-//! A private folder with the list of remote agents, for one session. It holds tokens.
+//! A private folder with the list of remote agents, which contains tokens, for one session.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, TempDir};
 
-/// How the names of such folders begin.
+/// Prefix of the folder names.
 const PREFIX: &str = "a2a-";
-/// The file that the owner of a folder has locked while it lives.
+/// File that the folder's owner keeps locked while it lives.
 const LOCK: &str = "lock";
 
-/// A folder that only the user can open. Dropping it removes it; what a killed process leaves is removed by
-/// [`clear_leftovers`].
+/// A folder that only the user can open. Dropping it deletes it; [`clear_leftovers`] deletes those of killed
+/// processes.
 #[derive(Debug)]
 pub(crate) struct PrivateFolder {
     folder: TempDir,
@@ -20,14 +20,14 @@ pub(crate) struct PrivateFolder {
 }
 
 impl PrivateFolder {
-    /// Makes a folder in the user's data folder, where no command in a sandbox sees it; or in the system's folder for
-    /// temporary files, if there is no data folder that can be written to.
+    /// Creates a folder in the user's data folder, which sandboxed commands cannot see, or else in the system's
+    /// folder for temporary files.
     pub(crate) fn make(data: Option<&Path>) -> io::Result<Self> {
         let folder = match data.map(|data| private().tempdir_in(run(data)?)) {
             Some(Ok(folder)) => folder,
             Some(Err(_)) | None => private().tempdir()?,
         };
-        // Under another name until it is locked: an unlocked one is taken for a leftover.
+        // Under another name until it is locked: an unlocked one counts as a leftover.
         let (early, name) = (folder.path().join("new"), folder.path().join(LOCK));
         let lock = File::create_new(&early)?;
         lock.lock()?;
@@ -39,7 +39,7 @@ impl PrivateFolder {
         self.folder.path().join(name)
     }
 
-    /// Writes a file that only the user can read. Readers see the whole text or the text before it.
+    /// Writes a file readable by the user only, atomically.
     pub(crate) fn write(&self, name: &str, text: &str) -> io::Result<PathBuf> {
         let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
         file.write_all(text.as_bytes())?;
@@ -49,7 +49,7 @@ impl PrivateFolder {
     }
 }
 
-/// The folder of the data folder with what live sessions leave.
+/// The folder for files of live sessions.
 fn run(data: &Path) -> io::Result<PathBuf> {
     let run = data.join("run");
     fs::create_dir_all(&run)?;
@@ -64,13 +64,13 @@ fn private() -> Builder<'static, 'static> {
     builder
 }
 
-/// Removes the folders of processes that were killed.
+/// Deletes the folders of killed processes.
 pub(crate) fn clear_leftovers(data: &Path) {
-    // There is none before the first session.
+    // Missing before the first session.
     let Ok(entries) = fs::read_dir(data.join("run")) else { return };
     for folder in entries.filter_map(|entry| Some(entry.ok()?.path())) {
         let is_ours = folder.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(PREFIX));
-        // Without a lock it is just being made, and holds nothing.
+        // Without a lock file it is just being created, and empty.
         let Some(lock) = File::open(folder.join(LOCK)).ok().filter(|_| is_ours) else { continue };
         match lock.try_lock() {
             Ok(()) => {

@@ -1,5 +1,5 @@
-//! Stands between the owner of a session and its agent: records how many agents each prompt has passed through before the
-//! agent gets the prompt, and holds what the remote agents need until the session ends.
+//! Sits between the owner of a session and its agent: records how many agents each prompt has passed through before
+//! the agent gets it, and holds what the remote agents need until the session ends.
 
 use std::future::pending;
 use std::io;
@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 
 use super::folder::PrivateFolder;
 
-/// Where the bridge reads how many agents the current prompt has passed through.
+/// Where the bridge reads the hop count of the current prompt.
 #[derive(Debug)]
 pub(super) enum HopRecord {
     /// The bridge is another process.
@@ -34,7 +34,7 @@ impl HopRecord {
     }
 }
 
-/// The same agent, whose prompts are recorded.
+/// Wraps an agent so that the hop counts of its prompts are recorded.
 pub(super) fn relay(link: AgentLink, record: HopRecord, tasks: &TaskTracker) -> AgentLink {
     let AgentLink { events, commands, steers, reviews } = link;
     let (owners, end) = new_link();
@@ -42,12 +42,12 @@ pub(super) fn relay(link: AgentLink, record: HopRecord, tasks: &TaskTracker) -> 
     AgentLink { steers, reviews, ..owners }
 }
 
-/// Until the agent is gone, or nobody wants its events. Outward waits, inward waits, and neither for the other.
+/// Runs until the agent is gone, or its events have no receiver. Neither direction waits for the other.
 async fn run(owner: AgentEnd, mut events: mpsc::Receiver<Draft>, agent: mpsc::Sender<Command>, record: HopRecord) {
-    let AgentEnd { events: told, mut commands, .. } = owner;
+    let AgentEnd { events: reported, mut commands, .. } = owner;
     let outward = async move {
         while let Some(draft) = events.recv().await {
-            if told.send(draft).await.is_err() {
+            if reported.send(draft).await.is_err() {
                 return;
             }
         }
@@ -66,7 +66,7 @@ async fn run(owner: AgentEnd, mut events: mpsc::Receiver<Draft>, agent: mpsc::Se
                 break;
             }
         }
-        // Asks the agent to go; its last events still pass. It may hang, and its tokens must not lie about until it ends.
+        // Ends the agent; its last events still pass. It may hang, and tokens must not stay on disk until it ends.
         drop((agent, record));
         pending::<()>().await;
     };
@@ -76,7 +76,7 @@ async fn run(owner: AgentEnd, mut events: mpsc::Receiver<Draft>, agent: mpsc::Se
     }
 }
 
-/// The number while the agent works on that. A prompt that joins a running turn never lowers it.
+/// The hop count while the agent works on a command. A prompt that joins a running turn never lowers it.
 fn hops(command: &Command, current: u32) -> u32 {
     match command {
         Command::Prompt(prompt) => prompt.hops,

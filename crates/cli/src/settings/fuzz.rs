@@ -122,7 +122,7 @@ fn check(text: &str) {
             Ok(()) => {
                 assert!(settings.agents.is_empty(), "a project chose a program: {text}");
                 assert!(settings.mcp_servers.is_empty(), "a project named a server: {text}");
-                assert!(!matches!(settings.agent, Some(Wanted::Kind(AgentKind::Acp { .. }))), "{text}");
+                assert!(!matches!(settings.agent, Some(AgentChoice::Kind(AgentKind::Acp { .. }))), "{text}");
             }
         }
         if source == (Source::Project { trusted: false }) {

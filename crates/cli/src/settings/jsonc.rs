@@ -1,16 +1,16 @@
-//! JSON with comments and trailing commas to plain JSON.
+//! Converts JSON with comments and trailing commas to plain JSON.
 //!
-//! What is taken out becomes spaces, so that the places an error names are those of the file.
+//! Removed characters become spaces, so that positions in errors are those of the file.
 
-/// The same text without `//` and `/* */` comments and without commas before a closing bracket.
+/// The text without `//` and `/* */` comments and trailing commas.
 pub(crate) fn plain(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
-    // Some editors begin a file with a byte order mark.
+    // Some editors write a byte order mark.
     if bytes.starts_with(b"\xef\xbb\xbf") {
         bytes[..3].fill(b' ');
     }
     let mut at = 0;
-    // The last comma that only space and comments have followed so far.
+    // The last comma, if only white space and comments followed so far.
     let mut comma = None;
     while at < bytes.len() {
         match bytes[at] {
@@ -45,7 +45,7 @@ pub(crate) fn plain(text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
-/// The place after the string that begins here.
+/// Index after the string that begins here.
 fn end_of_string(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while at < bytes.len() {
@@ -58,7 +58,7 @@ fn end_of_string(bytes: &[u8], start: usize) -> usize {
     bytes.len()
 }
 
-/// The place after the comment that begins here.
+/// Index after the comment that begins here.
 fn end_of_comment(bytes: &[u8], start: usize) -> usize {
     let rest = &bytes[start + 2..];
     let length = if bytes[start + 1] == b'/' {

@@ -1,4 +1,4 @@
-//! `mcpServers`: the MCP servers that every agent of the user's is given, with the keys that Gemini CLI knows.
+//! `mcpServers`: the MCP servers for every agent of the user, with the keys of Gemini CLI.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,18 +8,18 @@ use serde_json::Value;
 
 use super::{boolean, object, text, texts, variables, wrong, wrong_word};
 
-/// The longest name of a server.
+/// The longest server name.
 const LONGEST: usize = 64;
 
-/// The servers, and what is ignored of them as notes.
+/// The servers; ignored keys are added to the notes.
 pub(super) fn servers(value: &Value, notes: &mut Vec<String>) -> Result<BTreeMap<String, McpServer>, String> {
     let servers = object(value, "mcpServers")?.iter();
     servers.map(|(name, value)| Ok((name.clone(), server(name, value, notes)?))).collect()
 }
 
-/// What the keys of one server say, before it is clear how it is reached.
+/// The keys of one server, before its kind is known.
 #[derive(Default)]
-struct Said {
+struct ServerKeys {
     command: Option<String>,
     args: Option<Vec<String>>,
     env: Option<BTreeMap<String, String>>,
@@ -38,7 +38,7 @@ enum Kind {
 
 fn server(name: &str, value: &Value, notes: &mut Vec<String>) -> Result<McpServer, String> {
     let path = format!("mcpServers.{name}");
-    // Agents and rules make it part of the names of tools, `mcp__SERVER__TOOL`.
+    // Agents and rules use it in tool names, `mcp__SERVER__TOOL`.
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let whole = name.chars().all(plain) && !name.contains("__") && !name.ends_with('_');
     if name.is_empty() || name.len() > LONGEST || !whole {
@@ -46,7 +46,7 @@ fn server(name: &str, value: &Value, notes: &mut Vec<String>) -> Result<McpServe
             "'{path}': a server is named by up to {LONGEST} letters, digits, '-' and '_', with no '__' in it and no '_' at its end"
         ));
     }
-    let mut said = Said::default();
+    let mut said = ServerKeys::default();
     let mut server = McpServer::from(McpReach::program("", Vec::new()));
     for (key, value) in object(value, &path)? {
         let path = format!("{path}.{key}");
@@ -71,7 +71,7 @@ fn server(name: &str, value: &Value, notes: &mut Vec<String>) -> Result<McpServe
     Ok(server)
 }
 
-impl Said {
+impl ServerKeys {
     fn reach(self, path: &str, notes: &mut Vec<String>) -> Result<McpReach, String> {
         let only = |kind: Kind| self.kind.is_none_or(|said| said == kind);
         match (self.command, self.http_url, self.url) {

@@ -1,6 +1,6 @@
-//! What the built-in agent may do unasked, and what it must not do: `approvalMode`, `tools`, `trustedFolders`.
+//! Permissions of the built-in agent: `approvalMode`, `tools`, `trustedFolders`.
 //!
-//! A project may always forbid. To allow something, its folder has to be one that the user trusts.
+//! A project may always forbid. It may allow only in a folder that the user trusts.
 
 use std::path::{Path, PathBuf};
 
@@ -11,26 +11,26 @@ use super::{Source, boolean, object, text, texts, wrong_word};
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Permissions {
-    /// How a session begins if no option says.
+    /// Default mode of a session.
     pub(crate) mode: Option<ApprovalMode>,
     pub(crate) allowed: Vec<String>,
     pub(crate) excluded: Vec<String>,
     /// Whether `web_fetch` may reach this machine and its network.
     pub(crate) private_addresses: bool,
     trusted: Vec<PathBuf>,
-    /// Keys of the project's file that count only in a trusted folder, and do not count here.
+    /// Keys of the project's file that apply only in a trusted folder, and so were ignored.
     pub(crate) withheld: Vec<String>,
 }
 
 impl Permissions {
-    /// Whether the folder, or one above it, is among those that the user trusts.
+    /// Whether the folder, or one above it, is trusted.
     pub(super) fn trusts(&self, folder: &Path) -> bool {
         let folder = real(folder);
         let covers = |trusted: PathBuf| folder == trusted || (folder.starts_with(&trusted) && !holds_home(&trusted));
         self.trusted.iter().any(|trusted| covers(real(trusted)))
     }
 
-    /// Whether it lets nothing run unasked.
+    /// Whether it lets nothing run without asking.
     #[cfg(test)]
     pub(super) fn gives_nothing(&self) -> bool {
         self.allowed.is_empty() && !self.private_addresses && self.trusted.is_empty() && self.mode.is_none_or(is_strict)
@@ -42,7 +42,7 @@ impl Permissions {
         format!("'{path}' is ignored here: this folder is not among your trustedFolders, so it cannot allow anything")
     }
 
-    /// Takes in one key of a file.
+    /// Applies one key of a file.
     pub(super) fn take(
         &mut self,
         key: &str,
@@ -102,7 +102,7 @@ impl Permissions {
     }
 }
 
-/// Whether a folder is the user's home or lies above it: nearly everything lies below, downloads too.
+/// Whether a folder is the user's home or above it: nearly everything lies below, downloads too.
 pub(crate) fn holds_home(folder: &Path) -> bool {
     std::env::home_dir().is_some_and(|home| real(&home).starts_with(folder))
 }
@@ -116,7 +116,7 @@ fn mode(value: &Value) -> Result<ApprovalMode, String> {
     text(value, "approvalMode")?.parse().map_err(|()| wrong_word("approvalMode", &format!("one of {}", known()), value))
 }
 
-/// Whether that file may make anything run unasked.
+/// Whether that file may grant permissions.
 fn may(source: Source) -> bool {
     match source {
         Source::User => true,
@@ -124,7 +124,7 @@ fn may(source: Source) -> bool {
     }
 }
 
-/// Whether everything that a mode asks about or denies before, it still asks about or denies after.
+/// Whether everything a mode asked about or denied before is still asked about or denied after.
 fn tightens(after: ApprovalMode, before: Option<ApprovalMode>) -> bool {
     match (after, before) {
         (ApprovalMode::Plan, _) => true,
@@ -134,7 +134,7 @@ fn tightens(after: ApprovalMode, before: Option<ApprovalMode>) -> bool {
     }
 }
 
-/// Whether a mode lets nothing run that `ask` would ask about.
+/// Whether a mode runs nothing that `ask` would ask about.
 #[cfg(test)]
 fn is_strict(mode: ApprovalMode) -> bool {
     match mode {

@@ -1,4 +1,4 @@
-//! Keeping a rule in the user's own settings, with everything else in the file as it was, comments too.
+//! Adds rules to the user's settings, preserving everything else in the file, comments included.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::CstRootNode;
 use multitap_client::Save;
 
-/// Keeps rules in that file.
+/// A function that stores rules in that file.
 pub(crate) fn into(file: PathBuf) -> Save {
     Arc::new(move |rule| save(&file, rule))
 }
@@ -19,7 +19,7 @@ fn save(file: &Path, rule: &str) -> Result<(), String> {
 
 /// Stores in that file that the user trusts a folder.
 pub(crate) fn trust(file: &Path, folder: &Path) -> Result<(), String> {
-    // Settings put in the value of a `$NAME`: another folder would be trusted.
+    // Settings expand `$NAME`: another folder would be trusted.
     let name = folder.to_str().filter(|name| !name.contains('$'));
     let name = name.ok_or_else(|| format!("the name of {} cannot stand in the settings", folder.display()))?;
     change(file, |text| with_trusted(text, name))
@@ -36,7 +36,7 @@ fn change(file: &Path, edit: impl FnOnce(&str) -> Result<String, String>) -> Res
     if after == before {
         return Ok(());
     }
-    // Where the file is a link, what it leads to is written.
+    // If the file is a link, its target is written.
     let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     let folder = file.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(said)?;
@@ -77,7 +77,7 @@ fn with_rule(text: &str, rule: &str) -> Result<String, String> {
         element.as_string_lit().and_then(|text| text.decoded_value().ok()).is_some_and(|text| text == rule)
     });
     if !is_there {
-        // What would be put in for a variable is not meant here.
+        // A `$` in the rule must not be expanded as a variable.
         allowed.append(rule.into());
     }
     Ok(root.to_string())

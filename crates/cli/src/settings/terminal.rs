@@ -1,4 +1,4 @@
-//! What the user wants of their terminal.
+//! Settings of the terminal UI.
 
 use multitap_tui::{Notifications, TerminalPreferences};
 use serde_json::Value;

@@ -1,15 +1,15 @@
-//! Variables of the environment in the texts of a settings file. The file may come with somebody else's code.
+//! Environment variables in settings, which may come with somebody else's code.
 
 use serde_json::Value;
 
 use super::LARGEST;
 
-/// Puts in the values of `$NAME` and `${NAME}`. A variable that is not set stays as it is written.
+/// Expands `$NAME` and `${NAME}`. Unset variables stay as written.
 pub(super) fn expand(text: &str) -> Result<String, TooLong> {
     expand_with(text, |name| std::env::var(name).ok())
 }
 
-/// The same value with the variables of all its texts put in.
+/// Expands the variables in all strings of a value.
 pub(super) fn expanded(value: &Value) -> Result<Value, TooLong> {
     Ok(match value {
         Value::String(text) => Value::String(expand(text)?),
@@ -22,12 +22,12 @@ pub(super) fn expanded(value: &Value) -> Result<Value, TooLong> {
     })
 }
 
-/// The values of variables make the texts larger than any settings file.
+/// The expanded strings are larger than any settings file.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("is longer than {LARGEST} bytes with the values of its variables: use fewer of them")]
 pub(super) struct TooLong;
 
-/// Subtracts what all texts have with their variables from `left`: a small file may name a large variable very often.
+/// Subtracts the expanded size of all strings from `left`: a small file may name a large variable many times.
 pub(super) fn check_size(value: &Value, left: &mut u64) -> Result<(), TooLong> {
     match value {
         Value::String(text) => {

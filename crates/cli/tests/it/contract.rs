@@ -230,7 +230,7 @@ fn agents_tells_what_is_found_and_claims_nothing_else() {
 }
 
 #[test]
-fn doctor_says_how_to_mend() {
+fn doctor_suggests_fixes() {
     let run = Scene::bare().run(&["doctor"]).exits(0);
     assert!(run.stdout.contains("builtin"), "{run:#?}");
     assert!(run.stdout.contains("npm install -g @anthropic-ai/claude-code"), "{run:#?}");

@@ -54,13 +54,13 @@ fn a_conversation_that_cannot_be_kept_is_said_once() {
     let home = scene.scratch.path("data");
     scene.scratch.set("MULTITAP_HOME", &home);
     let args = ["-p", "read a then read b then list", "--agent", "builtin", "--model", "rehearsal"];
-    assert!(!scene.run(&args).exits(0).stderr.contains("is not kept"));
+    assert!(!scene.run(&args).exits(0).stderr.contains("cannot be stored"));
     let home = home.join("builtin");
     assert!(home.is_dir(), "{}", home.display());
     std::fs::remove_dir_all(&home).unwrap();
     std::fs::write(&home, "").unwrap();
     let told = scene.run(&args).exits(0).stderr;
-    assert_eq!(told.matches("the conversation is not kept for later").count(), 1, "{told}");
+    assert_eq!(told.matches("the conversation cannot be stored").count(), 1, "{told}");
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_beginning_that_fits_several_names_two_of_them() {
         assert!(both.iter().all(|events| run.stderr.contains(id(events))), "{}", run.stderr);
     }
     let run = scene.run(&["sessions", "show", "nobody"]).exits(1);
-    assert!(run.stderr.contains("no session nobody is kept"), "{}", run.stderr);
+    assert!(run.stderr.contains("matches \"nobody\""), "{}", run.stderr);
 }
 
 #[test]

@@ -41,6 +41,8 @@ mod rehearsal;
 #[cfg(unix)]
 mod remote_agents;
 #[cfg(unix)]
+mod resumed;
+#[cfg(unix)]
 mod scene;
 #[cfg(unix)]
 mod serve;
@@ -50,8 +52,6 @@ mod sessions;
 mod settings;
 #[cfg(target_os = "linux")]
 mod shell_lines;
-#[cfg(unix)]
-mod taken_up;
 #[cfg(unix)]
 mod terminal;
 mod tidy;

@@ -28,7 +28,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("multitap-client", &["multitap-adapter", "multitap-agent", "multitap-event", "multitap-hub"]),
     ("multitap-hub", &["multitap-event"]),
     ("multitap-store", &["multitap-event", "multitap-hub"]),
-    ("multitap-remote", &["multitap-event", "multitap-hub"]),
+    ("multitap-remote", &["multitap-event", "multitap-hub", "multitap-outbound"]),
     ("multitap-serve", &["multitap-a2a", "multitap-event", "multitap-hub"]),
     ("multitap-tui", &["multitap-diff", "multitap-event", "multitap-hub"]),
     ("multitap-a2a", &["multitap-outbound"]),
@@ -39,7 +39,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("multitap-process", &[]),
     ("multitap-outbound", &[]),
     ("multitap-event", &[]),
-    ("multitap-testkit", &[]),
+    ("multitap-testkit", &["multitap-event", "multitap-hub"]),
     ("xtask", &[]),
 ];
 
@@ -59,6 +59,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("grep-searcher", &["multitap-agent"]),
     ("process-wrap", &["multitap-process"]),
     ("reqwest", &["multitap-a2a", "multitap-agent", "multitap-bridge", "multitap-outbound"]),
+    ("rustls-platform-verifier", &["multitap-outbound"]),
     ("landlock", &["multitap-agent"]),
     ("nix", &["multitap-agent", "multitap-process"]),
     ("anyhow", &["multitap", "multitap-testkit", "xtask"]),
@@ -194,4 +195,160 @@ fn every_crate_takes_the_workspace_lints() {
         assert!(text.contains("[lints]\nworkspace = true"), "{}", manifest.display());
         assert!(text.contains("license.workspace = true"), "{}", manifest.display());
     }
+}
+
+/// Crates whose exported types may share names with other crates: the A2A language has the protocol's own names, and
+/// the testkit is not shipped.
+const SEPARATE: [&str; 2] = ["a2a", "testkit"];
+
+/// Types that two crates still export under one name. Rename one of them, then delete it here.
+const SHARED_TYPES: [&str; 2] = ["Door", "History"];
+
+#[test]
+fn exported_types_have_names_of_their_own() {
+    let mut exporters: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for member in fs::read_dir(root().join("crates")).unwrap() {
+        let (folder, name) = member.map(|member| (member.path().join("src"), member.file_name())).unwrap();
+        let name = name.into_string().unwrap();
+        let lib = folder.join("lib.rs");
+        if SEPARATE.contains(&name.as_str()) || !lib.exists() {
+            continue;
+        }
+        let mut files = Vec::new();
+        collect(&folder, &mut files);
+        let source: String = files.into_iter().map(|(_, text)| text).collect();
+        let mut exported = BTreeSet::new();
+        exports(&lib, &mut exported);
+        // What a crate only passes on from another one has that one's name.
+        let defines = |name: &String| {
+            ["struct", "enum", "trait", "type"].iter().any(|kind| contains_phrase(&source, &format!("{kind} {name}")))
+        };
+        for exported in exported.into_iter().filter(defines) {
+            exporters.entry(exported).or_default().push(name.clone());
+        }
+    }
+    let shared = exporters.iter().filter(|(_, crates)| crates.len() > 1);
+    let shared: BTreeSet<&str> = shared.map(|(name, _)| name.as_str()).collect();
+    let known: BTreeSet<&str> = SHARED_TYPES.into_iter().collect();
+    let new: Vec<_> = shared.difference(&known).map(|name| (name, &exporters[*name])).collect();
+    assert!(new.is_empty(), "exported by several crates: {new:?}");
+}
+
+/// The types that a file exports by `pub use`, and those of the public modules below it.
+fn exports(file: &Path, exported: &mut BTreeSet<String>) {
+    let text = fs::read_to_string(file).unwrap();
+    let is_type = |word: &&str| {
+        word.starts_with(|first: char| first.is_ascii_uppercase()) && word.contains(|c: char| c.is_ascii_lowercase())
+    };
+    for statement in text.split("\npub use ").skip(1).filter_map(|rest| rest.split(';').next()) {
+        if statement.starts_with("multitap_") {
+            continue;
+        }
+        // `First as Second` exports the second.
+        let words: Vec<&str> = statement.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+        let renamed: BTreeSet<&str> = words.windows(2).filter(|pair| pair[1] == "as").map(|pair| pair[0]).collect();
+        let types = words.iter().filter(|word| is_type(word) && !renamed.contains(**word));
+        exported.extend(types.map(|word| (*word).to_owned()));
+    }
+    for module in text.split("\npub mod ").skip(1).filter_map(|rest| rest.split(';').next()) {
+        let Some(file) = file.parent().map(|folder| folder.join(format!("{module}.rs"))).filter(|file| file.exists())
+        else {
+            continue;
+        };
+        let text = fs::read_to_string(&file).unwrap();
+        for kind in ["struct", "enum", "trait", "type"] {
+            for rest in text.split(&format!("\npub {kind} ")).skip(1) {
+                exported.extend(rest.split(|c: char| !c.is_alphanumeric()).next().map(str::to_owned));
+            }
+        }
+        exports(&file, exported);
+    }
+}
+
+/// Words that say less than the usual one, which stands beside each.
+const WORDS: &[(&str, &str)] = &[
+    ("take up", "resume"),
+    ("takes up", "resume"),
+    ("taken up", "resume"),
+    ("took up", "resume"),
+    ("taking up", "resume"),
+    ("is heard of", "is reported"),
+    ("cut off", "interrupted"),
+    ("put away", "delete, archive"),
+    ("puts away", "delete, archive"),
+    ("send away", "kick"),
+    ("sends away", "kick"),
+    ("sent away", "kick"),
+    ("made anew", "regenerate"),
+    ("makes anew", "regenerate"),
+    ("at rest", "idle"),
+    ("mend", "fix"),
+    ("mends", "fix"),
+    ("mended", "fix"),
+    ("mould", "template"),
+    ("moulds", "template"),
+    ("taken back", "withdrawn, unselected"),
+];
+
+/// Where such words still stand, and how often at most. The numbers only ever go down.
+const STILL_USED: &[(&str, usize)] = &[
+    ("ARCHITECTURE.md", 1),
+    ("CONTRIBUTING.md", 1),
+    ("README.md", 1),
+    ("crates/a2a", 1),
+    ("crates/adapter", 19),
+    ("crates/agent", 2),
+    ("crates/bridge", 2),
+    ("crates/cli", 4),
+    ("crates/event", 2),
+    ("crates/hub", 61),
+    ("crates/remote", 3),
+    ("crates/serve", 22),
+    ("crates/store", 3),
+    ("crates/tui", 9),
+    ("docs", 14),
+];
+
+#[test]
+fn the_usual_words_are_used() {
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (path, text) in shipped().into_iter().chain(documents()) {
+        let place = path.split('/').take(2).collect::<Vec<_>>().join("/");
+        let place = if path.starts_with("docs/") { "docs".to_owned() } else { place };
+        for (number, line) in text.lines().enumerate() {
+            let line = line.to_lowercase().replace('_', " ");
+            for (word, instead) in WORDS.iter().filter(|(word, _)| contains_phrase(&line, word)) {
+                let hit = format!("{path}:{}: '{word}': say {instead}", number + 1);
+                found.entry(place.clone()).or_default().push(hit);
+            }
+        }
+    }
+    for (place, hits) in found {
+        let most = STILL_USED.iter().find(|(known, _)| *known == place).map_or(0, |(_, most)| *most);
+        assert!(
+            hits.len() <= most,
+            "{place} may have {most} of these words, and has {}:\n{}",
+            hits.len(),
+            hits.join("\n")
+        );
+    }
+}
+
+/// Every page for users, with its path from the root.
+fn documents() -> Vec<(String, String)> {
+    let pages = fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let pages = pages.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
+    let pages = pages.chain(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root().join(name)));
+    let page = |path: PathBuf| {
+        let shown = path.strip_prefix(root()).unwrap_or(&path).display().to_string();
+        (shown, fs::read_to_string(&path).unwrap())
+    };
+    pages.map(page).collect()
+}
+
+/// Whether the words stand there as whole words.
+fn contains_phrase(text: &str, words: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(words)
+        .any(|(start, found)| !text[..start].ends_with(is_part) && !text[start + found.len()..].starts_with(is_part))
 }

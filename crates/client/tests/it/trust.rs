@@ -42,6 +42,6 @@ async fn the_network_around_is_open_to_its_session_alone() {
         });
         errors.collect::<String>()
     };
-    assert!(error(&other).contains("not fetched from"), "{}", error(&other));
-    assert!(!error(&open).is_empty() && !error(&open).contains("not fetched from"), "{}", error(&open));
+    assert!(error(&other).contains("which is not allowed"), "{}", error(&other));
+    assert!(!error(&open).is_empty() && !error(&open).contains("which is not allowed"), "{}", error(&open));
 }

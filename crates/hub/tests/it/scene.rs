@@ -1,74 +1,38 @@
 //! A hub with one session, and the agent's end of it in the test's hands.
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use multitap_event::{
-    AgentEnd, AgentError, AgentErrorKind, AgentKind, AgentType, Choice, ChoiceKind, ClientRef, ClientRole, Command,
-    Decide, Details, Door, Draft, Edit, EditReview, EditedCall, Event, EventKind, LaunchError, Prompt, Question,
-    SessionConfig, SessionEnd, SessionEndReason, SessionId, SessionStart, TextChunk, Timestamp, TurnEnd, TurnId,
-    TurnStatus, link, option,
+    AgentEnd, AgentKind, Choice, ChoiceKind, ClientRef, ClientRole, Command, Decide, Details, Door, Draft, Edit,
+    EditReview, EditedCall, Event, EventKind, Prompt, Question, SessionConfig, SessionId, Timestamp, option,
 };
-use multitap_hub::{Feed, Hub, Join, JoinFrom, Launch, Launching, Linger, Open, Session, Told, WhenBusy, Which};
+use multitap_hub::{Feed, Hub, Join, JoinFrom, Linger, Open, Session, Told, WhenBusy, Which};
+use multitap_testkit::agent::{LaunchedAgent, ScriptedLaunch};
+pub(crate) use multitap_testkit::agent::{ended, started, text, turn_ended, turn_started};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::memory::Memory;
 
-/// Starts agents whose other end is handed to the test.
-#[derive(Debug)]
-pub(crate) struct Scripted {
-    ends: mpsc::Sender<(SessionConfig, AgentEnd)>,
-    silent: Arc<AtomicBool>,
-}
-
-impl Launch for Scripted {
-    fn launch(&self, config: SessionConfig) -> Launching {
-        assert!(config.model.as_deref() != Some("panics"), "as the test wants it");
-        let (ends, silent) = (self.ends.clone(), self.silent.clone());
-        Box::pin(async move {
-            if config.model.as_deref() == Some("broken") {
-                let error = AgentError::new(AgentErrorKind::ProcessSpawnFailed, "it does not start");
-                return Err(LaunchError::Agent(Box::new(error)));
-            }
-            let (mut link, end) = link();
-            link.steers = true;
-            if !silent.load(Ordering::Relaxed) {
-                end.events.send(Draft::new(Timestamp::now(), started())).await.ok();
-            }
-            ends.send((config, end)).await.ok();
-            Ok(link)
-        })
-    }
-
-    fn all_gone(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(async {})
-    }
-}
-
 /// A hub whose agents are in the test's hands.
 pub(crate) struct Stage {
     pub(crate) hub: Hub,
-    pub(crate) agents: mpsc::Receiver<(SessionConfig, AgentEnd)>,
-    /// From now on agents are up before they say so.
-    pub(crate) silent: Arc<AtomicBool>,
+    pub(crate) launch: Arc<ScriptedLaunch>,
+    pub(crate) agents: mpsc::Receiver<LaunchedAgent>,
 }
 
 impl Stage {
     pub(crate) fn new(journal: Option<Arc<Memory>>) -> Self {
-        let (ends, agents) = mpsc::channel(8);
-        let silent = Arc::new(AtomicBool::new(false));
-        let launch = Arc::new(Scripted { ends, silent: silent.clone() });
+        let (launch, agents) = ScriptedLaunch::steering();
         let hub = match journal {
-            Some(journal) => Hub::new(journal, launch),
-            None => Hub::without_journal(launch),
+            Some(journal) => Hub::new(journal, launch.clone()),
+            None => Hub::without_journal(launch.clone()),
         };
-        Self { hub, agents, silent }
+        Self { hub, launch, agents }
     }
 
-    pub(crate) async fn agent(&mut self) -> (SessionConfig, AgentEnd) {
+    pub(crate) async fn agent(&mut self) -> LaunchedAgent {
         soon(self.agents.recv()).await.unwrap()
     }
 
@@ -201,29 +165,6 @@ pub(crate) fn open() -> Open {
 
 pub(crate) fn stored() -> Open {
     Open { which: Which::Stored(SessionId::from("s")), ..Open::new(config(), client("opener")) }
-}
-
-pub(crate) fn started() -> EventKind {
-    EventKind::SessionStarted(SessionStart {
-        native_session_id: Some("native".into()),
-        ..SessionStart::of(AgentType::Claude)
-    })
-}
-
-pub(crate) fn turn_started() -> EventKind {
-    EventKind::TurnStarted { turn_id: TurnId::from("t") }
-}
-
-pub(crate) fn turn_ended() -> EventKind {
-    EventKind::TurnCompleted(TurnEnd::of(TurnStatus::Completed))
-}
-
-pub(crate) fn ended() -> EventKind {
-    EventKind::SessionEnded(SessionEnd::of(SessionEndReason::Completed))
-}
-
-pub(crate) fn text(content: &str) -> EventKind {
-    EventKind::TextChunk(TextChunk::piece(content))
 }
 
 pub(crate) fn asked(id: &str) -> EventKind {

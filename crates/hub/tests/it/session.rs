@@ -367,7 +367,7 @@ async fn an_agent_that_goes_stays_gone_until_it_is_wanted() {
     let mut feed = scene.join("ann", JoinFrom::Start).await;
     drop(std::mem::replace(&mut scene.agent, multitap_event::link().1));
     until(&mut feed, "sessionEnded").await;
-    scene.stage.silent.store(true, std::sync::atomic::Ordering::Relaxed);
+    scene.stage.launch.silent.store(true, std::sync::atomic::Ordering::Relaxed);
     scene.prompt("one").await;
     scene.agent = scene.stage.agent().await.1;
     tokio::time::sleep(Duration::from_secs(1)).await;

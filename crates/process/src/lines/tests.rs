@@ -89,9 +89,9 @@ fn only_the_head_of_a_long_line_is_held() {
     let piece = [b'x'; 64 * 1024];
     for _ in 0..1600 {
         buffer.push(&piece);
-        assert!(buffer.kept.capacity() <= 4 * 1024 * 1024);
+        assert!(buffer.head.capacity() <= 4 * 1024 * 1024);
     }
-    assert!(buffer.kept.capacity() <= 2 * HEAD);
+    assert!(buffer.head.capacity() <= 2 * HEAD);
     buffer.push(b"\nnext\n");
     assert_eq!(buffer.pop(), Some(too_long(&"x".repeat(HEAD), 1600 * 64 * 1024)));
     assert_eq!(buffer.pop(), Some(text("next")));
@@ -104,8 +104,8 @@ fn a_line_in_tiny_pieces_is_moved_few_times() {
     let mut capacity = 0;
     for _ in 0..4 * 1024 * 1024 {
         buffer.push(b"x");
-        if buffer.kept.capacity() != capacity {
-            capacity = buffer.kept.capacity();
+        if buffer.head.capacity() != capacity {
+            capacity = buffer.head.capacity();
             moves += 1;
         }
     }

@@ -1,4 +1,4 @@
-//! Which processes have a socket open, for many sockets in one look at the files of each process.
+//! Finds which processes have a socket open, for many sockets in one scan.
 
 use std::collections::HashSet;
 use std::fs;
@@ -7,31 +7,31 @@ use std::path::Path;
 use rustix::process::{Pid, getpid};
 
 use super::table::Row;
-use crate::descendants::{Kin, stat};
+use crate::descendants::{ProcessEntry, stat};
 
-/// Who has some sockets open.
+/// The processes that have some sockets open.
 #[derive(Debug)]
 pub(super) struct Holders {
     /// Sockets that a process of an agent has open.
     of_agents: HashSet<u64>,
-    /// Sockets that no process was seen with.
+    /// Sockets that were found in no process.
     unseen: HashSet<u64>,
     /// The processes of agents.
     agents: Vec<Pid>,
-    /// A process of an agent does not show its files.
+    /// A process of an agent hides its files.
     agent_hides: bool,
-    /// Processes of nobody's agent that do not show their files.
+    /// Processes outside agents that hide their files.
     hiding: Vec<Pid>,
 }
 
 impl Holders {
-    pub(super) fn find(sockets: HashSet<u64>, agents: &HashSet<Pid>, everyone: &[Kin]) -> Self {
-        // The youngest first: a client has often just started.
-        let others = everyone.iter().map(|kin| kin.process.pid).filter(|pid| !agents.contains(pid)).rev();
+    pub(super) fn find(sockets: HashSet<u64>, agents: &HashSet<Pid>, all_processes: &[ProcessEntry]) -> Self {
+        // Newest first: a client has often just started.
+        let others = all_processes.iter().map(|kin| kin.process.pid).filter(|pid| !agents.contains(pid)).rev();
         Self::search(sockets, agents.iter().copied(), others, sockets_of)
     }
 
-    /// Looks at each process at most once, however many sockets are wanted.
+    /// Scans each process at most once, however many sockets are wanted.
     fn search(
         sockets: HashSet<u64>,
         agents: impl Iterator<Item = Pid>,
@@ -65,8 +65,8 @@ impl Holders {
 
     /// Whether a process of an agent may have that socket.
     pub(super) fn may_be_agent(&self, row: &Row) -> bool {
-        // No process is seen with it. Only an SSH server with a tunnel is a reason to accept it, unless a process of an
-        // agent may have it where a list of its files does not show it.
+        // No process is seen with it. Only an SSH server with a tunnel is a reason to accept it, unless a process of
+        // an agent may have it where a list of its files does not show it.
         let is_of_tunnel = || self.hiding.iter().any(|pid| is_ssh_server(*pid) && hides_files(*pid, row.owner));
         let is_concealed = || self.agents.iter().any(|pid| conceals(*pid, row.inode));
         self.of_agents.contains(&row.inode)
@@ -74,18 +74,18 @@ impl Holders {
     }
 }
 
-/// Whether a process may have that socket without listing it: a thread with a list of its own has it, it is on its way
-/// through a Unix socket, or it is registered with an `io_uring`.
+/// Whether a process may have that socket without listing it: in a thread with its own file table, in transit through
+/// a Unix socket, or registered with an `io_uring`.
 fn conceals(pid: Pid, inode: u64) -> bool {
     let tasks = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero())).into_iter().flatten().flatten();
     tasks.into_iter().any(|task| {
-        // A list that cannot be read is of a thread that has ended.
+        // The list of a thread that has ended cannot be read.
         let is_listed = listed_sockets(&task.path().join("fd")).is_some_and(|held| held.contains(&inode));
         is_listed || has_unlisted_files(&task.path().join("fdinfo"))
     })
 }
 
-/// Whether a file of this list holds other files, as the kernel says about Unix sockets and rings.
+/// Whether a file of this list holds other files, which the kernel reports for Unix sockets and rings.
 fn has_unlisted_files(list: &Path) -> bool {
     let entries = fs::read_dir(list).into_iter().flatten().flatten();
     entries.into_iter().any(|entry| {
@@ -97,7 +97,7 @@ fn has_unlisted_files(list: &Path) -> bool {
     })
 }
 
-/// Whether it is an SSH server, which makes the connections of its tunnels itself. Agents cannot start one outside
+/// Whether it is an SSH server, which opens the connections of its tunnels itself. Agents cannot start one outside
 /// their supervisor.
 fn is_ssh_server(pid: Pid) -> bool {
     let name = fs::read_to_string(format!("/proc/{}/comm", pid.as_raw_nonzero())).unwrap_or_default();
@@ -109,7 +109,7 @@ pub(super) fn sockets_of(pid: Pid) -> Option<HashSet<u64>> {
     listed_sockets(Path::new(&format!("/proc/{}/fd", pid.as_raw_nonzero())))
 }
 
-/// The sockets in a list of open files; none if it cannot be read.
+/// The sockets in a list of open files; `None` if it cannot be read.
 fn listed_sockets(list: &Path) -> Option<HashSet<u64>> {
     let files = fs::read_dir(list).ok()?;
     let links = files.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
@@ -117,13 +117,13 @@ fn listed_sockets(list: &Path) -> Option<HashSet<u64>> {
     Some(links.filter_map(|link| inode(link.to_str()?)).collect())
 }
 
-/// One that has ended hides nothing.
+/// A process that has ended hides nothing.
 fn is_alive(pid: Pid) -> bool {
     stat(pid).is_some_and(|kin| !kin.is_dead)
 }
 
-/// Whether a process that does not let us look at its files lives, and is one of that user's. One with more rights than
-/// ours, such as the system's first, is not the user's.
+/// Whether a process with hidden files is alive and belongs to that user. Privileged processes, such as the system's
+/// first, do not.
 fn hides_files(pid: Pid, owner: u32) -> bool {
     let status = |pid: Pid| fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap_or_default();
     let field = |status: &str, name: &str| {
@@ -153,7 +153,7 @@ mod tests {
     use super::super::LocalConnection;
     use super::super::table::Table;
     use super::*;
-    use crate::descendants::everyone;
+    use crate::descendants::all_processes;
 
     fn pid(raw: i32) -> Pid {
         Pid::from_raw(raw).unwrap()
@@ -169,7 +169,7 @@ mod tests {
     }
 
     fn find(row: Row) -> Holders {
-        Holders::find(HashSet::from([row.inode]), &HashSet::new(), &everyone())
+        Holders::find(HashSet::from([row.inode]), &HashSet::new(), &all_processes())
     }
 
     #[test]
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(Table::read(&[connection]).row(&connection), Some(row), "it is open all the same");
         assert!(conceals(getpid(), row.inode), "it is in a queue of ours");
         let us = HashSet::from([getpid()]);
-        let holders = Holders::find(HashSet::from([row.inode]), &us, &everyone());
+        let holders = Holders::find(HashSet::from([row.inode]), &us, &all_processes());
         assert!(holders.may_be_agent(&row), "whatever else hides its files");
     }
 
@@ -240,7 +240,7 @@ mod tests {
         assert!(!sockets_of(getpid()).unwrap().contains(&row.inode), "it is not listed");
         assert!(conceals(getpid(), row.inode));
         let us = HashSet::from([getpid()]);
-        assert!(Holders::find(HashSet::from([row.inode]), &us, &everyone()).may_be_agent(&row));
+        assert!(Holders::find(HashSet::from([row.inode]), &us, &all_processes()).may_be_agent(&row));
         drop(end);
         thread.join().unwrap();
     }

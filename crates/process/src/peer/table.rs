@@ -1,4 +1,4 @@
-//! The kernel's table of TCP sockets, `/proc/net/tcp` and `/proc/net/tcp6`: whose socket is at the other end.
+//! The kernel's table of TCP sockets, `/proc/net/tcp` and `/proc/net/tcp6`: who owns the other end of a connection.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -12,12 +12,12 @@ const FILES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 /// The socket at the other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Row {
-    /// The user it belongs to.
+    /// The user id that owns it.
     pub(super) owner: u32,
     pub(super) inode: u64,
 }
 
-/// The rows of some connections, all read at once.
+/// The rows of some connections, read at once.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     is_known: bool,
@@ -40,7 +40,7 @@ impl Table {
         self.is_known
     }
 
-    /// The socket at the other end; none if no process has it open.
+    /// The socket at the other end; `None` if no process has it open.
     pub(super) fn row(&self, connection: &LocalConnection) -> Option<Row> {
         self.rows.get(&canonical(connection)).copied()
     }
@@ -62,8 +62,8 @@ fn canonical(connection: &LocalConnection) -> LocalConnection {
     LocalConnection { peer: canonical(connection.peer), own: canonical(connection.own) }
 }
 
-/// One line. A socket that its process closed has no owner any more: the kernel writes 0 for owner and inode, and that
-/// is not root.
+/// Parses a line. A socket that its process closed has no owner: the kernel writes 0 as owner and inode, which does
+/// not mean root.
 fn parse(line: &str) -> Option<(LocalConnection, Row)> {
     let mut fields = line.split_ascii_whitespace();
     let connection = LocalConnection { peer: address(fields.nth(1)?)?, own: address(fields.next()?)? };
@@ -72,7 +72,8 @@ fn parse(line: &str) -> Option<(LocalConnection, Row)> {
     (inode != 0).then_some((canonical(&connection), Row { owner, inode }))
 }
 
-/// An address as the kernel writes it, `0100007F:1F90`: words of four bytes in the machine's own order, and the port.
+/// Parses an address in the kernel's format, `0100007F:1F90`: words of four bytes in the machine's byte order, and
+/// the port.
 fn address(text: &str) -> Option<SocketAddr> {
     let (ip, port) = text.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;

@@ -1,11 +1,11 @@
-//! Terminal output to plain text. Pure.
+//! Removes escape sequences from terminal output. Pure.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
 const ESCAPE: char = '\u{1b}';
 
-/// The text without escape sequences and control characters. A carriage return begins a new line.
+/// The text without escape sequences and control characters. A carriage return becomes a newline.
 pub(super) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -26,7 +26,7 @@ pub(super) fn plain(text: &str) -> String {
     plain
 }
 
-/// What follows an escape character.
+/// Skips the rest of an escape sequence.
 fn skip_escape(chars: &mut Peekable<Chars<'_>>) {
     match chars.peek() {
         Some('[') => {
@@ -44,13 +44,13 @@ fn skip_escape(chars: &mut Peekable<Chars<'_>>) {
     }
 }
 
-/// Parameters and a final letter: colours, cursor moves.
+/// Skips parameters and the final letter: colours, cursor moves.
 fn skip_control_sequence(chars: &mut Peekable<Chars<'_>>) {
     while chars.next_if(|char| matches!(char, ' '..='?')).is_some() {}
     chars.next_if(|char| matches!(char, '@'..='~'));
 }
 
-/// A string with a terminator: titles, links. One that never ends stops at its line's end.
+/// Skips a string with a terminator: titles, links. An unterminated one ends at the line's end.
 fn skip_string(chars: &mut Peekable<Chars<'_>>) {
     while let Some(char) = chars.next_if(|char| *char != '\n') {
         match char {

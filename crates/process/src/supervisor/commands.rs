@@ -1,33 +1,33 @@
-//! Ends the processes of a program's commands, and leaves the program and everything else it started alone.
+//! Ends the processes of a program's commands, and leaves the program and its other children alone.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, getpid};
 
-use crate::descendants::{Kin, Process, everyone, tree};
-use crate::kept::Commands;
+use crate::descendants::{Process, ProcessEntry, all_processes, tree};
+use crate::handle::CommandScope;
 
-/// How long they may take to end when they are asked.
+/// How long terminated processes may take to end.
 const GRACE: Duration = Duration::from_millis(500);
-/// How long they may take when they are killed.
+/// How long killed processes may take to end.
 const GIVE_UP: Duration = Duration::from_secs(3);
 
 pub(super) struct EndCommands {
-    commands: Commands,
+    commands: CommandScope,
     program: Pid,
     begun: Instant,
     asked: HashSet<Process>,
 }
 
 impl EndCommands {
-    pub(super) fn new(commands: Commands, program: Pid) -> Self {
+    pub(super) fn new(commands: CommandScope, program: Pid) -> Self {
         Self { commands, program, begun: Instant::now(), asked: HashSet::new() }
     }
 
-    /// Looks for processes of the commands and signals them. When nothing is left to do: how many could not be ended.
+    /// Finds processes of the commands and signals them. Returns, when done, how many could not be ended.
     pub(super) fn step(&mut self) -> Option<i32> {
-        let below = tree(getpid(), everyone());
+        let below = tree(getpid(), all_processes());
         let left = belonging(&below, self.program, self.commands.since, |process| self.has_variable(process));
         if left.is_empty() || self.begun.elapsed() > GIVE_UP {
             return Some(i32::try_from(left.len()).unwrap_or(i32::MAX));
@@ -57,8 +57,9 @@ impl EndCommands {
     }
 }
 
-/// The processes of commands among those below us, which come parents first. Older processes never belong to them.
-fn belonging(below: &[Kin], program: Pid, since: u64, is_marked: impl Fn(Process) -> bool) -> Vec<Process> {
+/// The processes of commands among our descendants, parents first. Processes from before `since` never belong to
+/// them.
+fn belonging(below: &[ProcessEntry], program: Pid, since: u64, is_marked: impl Fn(Process) -> bool) -> Vec<Process> {
     let us = below.iter().find(|kin| kin.process.pid == program).map(|kin| kin.parent);
     let mut found = HashSet::new();
     let mut in_order = Vec::new();
@@ -79,7 +80,7 @@ mod tests {
     #[test]
     fn only_young_processes_of_commands_belong_to_them() {
         let pid = |raw| Pid::from_raw(raw).unwrap();
-        let kin = |raw, parent, started| Kin {
+        let kin = |raw, parent, started| ProcessEntry {
             process: Process { pid: pid(raw), started },
             parent: pid(parent),
             is_dead: false,

@@ -1,4 +1,4 @@
-//! The supervisor's life: take over, start, watch, end all.
+//! The supervisor's life: receive stdio, start the program, watch it, end everything.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -20,17 +20,17 @@ use super::commands::EndCommands;
 use super::{INNER, start};
 use crate::default_signals;
 use crate::descendants::{Process, descendants};
-use crate::kept::{Ending, Order};
+use crate::handle::{Ending, Order};
 use crate::life_line::{self, Report};
 
-/// How long descendants may take to end when they are asked and not killed.
+/// How long terminated descendants may take to end.
 const GRACE: Duration = Duration::from_millis(500);
-/// How long killed descendants may take. Longer only if they are not ours to kill, or the system holds on to them.
+/// How long killed descendants may take. Longer only if they are not ours to kill, or the kernel holds on to them.
 const GIVE_UP: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(5);
 
-/// The outer supervisor: has the inner one as its program, and no life line. If there is no way to start an inner one,
-/// it does the work itself.
+/// The outer supervisor: its program is the inner one, and it has no life line. If no inner one can be started, it
+/// does the work itself.
 pub(super) fn outer(program: &OsStr, args: &[OsString]) -> io::Result<ExitCode> {
     apart()?;
     let mut command = start::ourselves(INNER, program, args);
@@ -62,7 +62,7 @@ pub(super) fn inner(outer: Option<&OsStr>, program: &OsStr, args: &[OsString]) -
     runtime.block_on(async {
         line.set_nonblocking(true)?;
         let mut line = UnixStream::from_std(line)?;
-        // Before the program starts, so that neither its death nor ours is missed.
+        // Before the program starts, so that neither its exit nor ours is missed.
         let (deaths, ends) = (unix::signal(SignalKind::child())?, EndSignals::new()?);
         if let Some(outer) = outer {
             // One of `EndSignals`.
@@ -82,17 +82,17 @@ pub(super) fn inner(outer: Option<&OsStr>, program: &OsStr, args: &[OsString]) -
     })
 }
 
-/// A session of our own, and orphans come to us.
+/// Creates a session of our own, and adopts orphans.
 fn apart() -> io::Result<()> {
-    // Fails only for the leader of a group, such as a shell's job; then it is apart from us already.
+    // Fails only for a group leader, such as a shell's job; that is separate from us already.
     rustix::process::setsid().ok();
     #[cfg(target_os = "linux")]
     rustix::process::set_child_subreaper(Some(getpid()))?;
     Ok(())
 }
 
-/// Has the system continue us when the host dies, should we be stopped then. It also does so when the host's thread ends
-/// that started us, which does no harm.
+/// Has the kernel continue us when the host dies, in case we are stopped then. It also does so when the host's thread
+/// that started us ends, which is harmless.
 fn wake_with_host() -> io::Result<unix::Signal> {
     let wakes = unix::signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
     #[cfg(target_os = "linux")]
@@ -100,12 +100,12 @@ fn wake_with_host() -> io::Result<unix::Signal> {
     Ok(wakes)
 }
 
-/// The life line comes as stdin. Nobody below us may hold it, and only one of us may.
+/// Moves the life line away from stdin. No descendant may inherit it, and only one of us may hold it.
 fn let_go_of_line() -> io::Result<()> {
     Ok(rustix::stdio::dup2_stdin(File::open("/dev/null")?)?)
 }
 
-/// What comes down the life line; never anything where there is none.
+/// Reads from the life line; never returns without one.
 async fn read(line: &mut Option<UnixStream>, bytes: &mut [u8]) -> io::Result<usize> {
     match line {
         Some(line) => line.read(bytes).await,
@@ -113,7 +113,7 @@ async fn read(line: &mut Option<UnixStream>, bytes: &mut [u8]) -> io::Result<usi
     }
 }
 
-/// Somebody continued us; never where there is no signal for it.
+/// Waits until somebody continued us; never returns without such a signal.
 async fn woken(wakes: &mut Option<unix::Signal>) {
     match wakes {
         Some(wakes) => drop(wakes.recv().await),
@@ -122,24 +122,24 @@ async fn woken(wakes: &mut Option<unix::Signal>) {
 }
 
 async fn report(line: &mut UnixStream, report: Report) {
-    // Fails only if there is nobody left to tell.
+    // Fails only if the receiver is gone.
     line.write_all(format!("{report}\n").as_bytes()).await.ok();
 }
 
 /// How descendants are ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Manner {
-    /// Terminate, and kill who is still there a moment later.
+enum EndMode {
+    /// Terminate, then kill after a grace period.
     Gentle,
     Kill,
 }
 
 struct Supervisor {
-    /// None for the outer one.
+    /// `None` for the outer one.
     line: Option<UnixStream>,
     deaths: unix::Signal,
     ends: EndSignals,
-    /// None for the inner one.
+    /// `None` for the inner one.
     wakes: Option<unix::Signal>,
     program: Pid,
     ending: Option<Ending>,
@@ -164,7 +164,7 @@ impl Supervisor {
         let manner = self.watch().await;
         self.end_all(manner).await;
         if cfg!(not(target_os = "linux")) {
-            // Orphans did not come back to us; those that stayed in the program's group are found by it.
+            // Orphans were not reparented to us; those in the program's group are found through it.
             self.signal_group(Signal::KILL);
         }
         match self.ending {
@@ -174,32 +174,32 @@ impl Supervisor {
         }
     }
 
-    /// Passes orders on until there is a reason to end all.
-    async fn watch(&mut self) -> Manner {
+    /// Handles orders until there is a reason to end everything.
+    async fn watch(&mut self) -> EndMode {
         let mut bytes = [0; 256];
-        let mut orders = Orders::default();
+        let mut orders = OrderBuffer::default();
         let mut commands: Option<EndCommands> = None;
         loop {
             tokio::select! {
                 read = read(&mut self.line, &mut bytes) => {
-                    let Ok(count @ 1..) = read else { return Manner::Gentle };
+                    let Ok(count @ 1..) = read else { return EndMode::Gentle };
                     orders.extend(&bytes[..count]);
                     while let Some(order) = orders.next() {
                         match order {
                             Order::Interrupt => self.signal_group(Signal::INT),
                             Order::Terminate => self.signal_group(Signal::TERM),
-                            Order::Kill => return Manner::Kill,
+                            Order::Kill => return EndMode::Kill,
                             Order::EndCommands(which) => commands = Some(EndCommands::new(which, self.program)),
                         }
                     }
                 }
                 _ = self.deaths.recv() => {
-                    self.bury().await;
+                    self.reap().await;
                     if self.ending.is_some() {
-                        return Manner::Gentle;
+                        return EndMode::Gentle;
                     }
                 }
-                () = self.ends.recv() => return Manner::Gentle,
+                () = self.ends.recv() => return EndMode::Gentle,
                 () = woken(&mut self.wakes) => {
                     // The host may be gone, and whoever stopped us may have stopped the inner one too.
                     kill_process(self.program, Signal::CONT).ok(); // it is not buried, so the id is its own
@@ -214,12 +214,12 @@ impl Supervisor {
         }
     }
 
-    /// Ends whatever descends from us, until nothing is left.
-    async fn end_all(&mut self, manner: Manner) {
+    /// Ends all descendants.
+    async fn end_all(&mut self, manner: EndMode) {
         let begun = Instant::now();
         let mut asked = HashSet::new();
         loop {
-            let children = self.bury().await;
+            let children = self.reap().await;
             let left = self.left(children);
             if left.is_empty() {
                 return;
@@ -228,7 +228,7 @@ impl Supervisor {
                 let count = i32::try_from(left.len()).unwrap_or(i32::MAX);
                 return self.report(Report::Left(count)).await;
             }
-            let gentle = manner == Manner::Gentle && begun.elapsed() < GRACE;
+            let gentle = manner == EndMode::Gentle && begun.elapsed() < GRACE;
             for process in left {
                 if !gentle {
                     process.signal(Signal::KILL);
@@ -240,8 +240,8 @@ impl Supervisor {
         }
     }
 
-    /// Buries the dead, and reports the program's end if it is among them.
-    async fn bury(&mut self) -> Children {
+    /// Reaps children, and reports the program's end if it is among them.
+    async fn reap(&mut self) -> Children {
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) if pid == self.program => {
@@ -256,7 +256,7 @@ impl Supervisor {
         }
     }
 
-    /// Who is left below us.
+    /// The descendants that are left.
     fn left(&self, children: Children) -> Vec<Process> {
         if cfg!(target_os = "linux") && children == Children::None {
             return Vec::new(); // an orphan further down would have become our child
@@ -274,16 +274,16 @@ impl Supervisor {
     }
 }
 
-/// What came down the life line and is not a whole line yet.
+/// Input from the life line that is not a complete line yet.
 #[derive(Default)]
-struct Orders(Vec<u8>);
+struct OrderBuffer(Vec<u8>);
 
-impl Orders {
+impl OrderBuffer {
     fn extend(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }
 
-    /// The next order; lines that are none are skipped.
+    /// The next order; unknown lines are skipped.
     fn next(&mut self) -> Option<Order> {
         loop {
             let end = memchr::memchr(b'\n', &self.0)?;
@@ -309,7 +309,7 @@ fn ending(status: WaitStatus) -> Ending {
     }
 }
 
-/// Whoever sends us one of these wants an end of it all.
+/// Signals that make us end everything.
 struct EndSignals {
     hangup: unix::Signal,
     interrupt: unix::Signal,

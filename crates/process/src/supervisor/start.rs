@@ -1,8 +1,8 @@
-//! How a supervisor starts a process that dies with it.
+//! Starts a process that dies with its supervisor.
 //!
-//! The system sends a process a signal when its parent dies, if the process itself asked for it; the wish outlives `exec`,
-//! but not `fork`. So the supervisor starts its own binary once more, in the role [`BECOME`]: it asks for the signal and
-//! then becomes the program. Linux only; elsewhere the program starts directly.
+//! The kernel sends a process a signal when its parent dies, if the process itself asked for it; the request survives
+//! `exec`, but not `fork`. So the supervisor starts its own binary once more, in the role [`BECOME`]: it asks for the
+//! signal and then executes the program. Linux only; elsewhere the program starts directly.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read as _, Write as _};
@@ -17,14 +17,14 @@ use rustix::process::{Pid, Signal, getpid};
 use super::{BECOME, SUPERVISE};
 use crate::life_line;
 
-/// What a shell returns for a program that it cannot start.
+/// A shell's exit code for a program that it cannot start.
 pub(super) const NOT_STARTED: u8 = 127;
 
-/// Our own binary in another role, below us.
+/// Our own binary in another role, as a child.
 pub(super) fn ourselves(role: &str, program: &OsStr, args: &[OsString]) -> Command {
     #[expect(clippy::disallowed_methods, reason = "this is where children start")]
     let mut command = Command::new("/proc/self/exe");
-    // Whoever lists processes should see our name, not the way to our file.
+    // Process lists should show our name, not the path of our binary.
     if let Some(name) = std::env::args_os().next() {
         command.arg0(name);
     }
@@ -32,7 +32,8 @@ pub(super) fn ourselves(role: &str, program: &OsStr, args: &[OsString]) -> Comma
     command
 }
 
-/// Starts the program in a group of its own; its stdio is its own alone afterwards. Where possible it dies with us.
+/// Starts the program in a group of its own; no other process holds its stdio afterwards. Where possible it dies with
+/// us.
 pub(super) fn program(program: &OsStr, args: &[OsString], stdio: life_line::Stdio) -> io::Result<Pid> {
     if cfg!(target_os = "linux")
         && let Ok((pid, mut line)) = start_ourselves(program, args, &stdio)
@@ -40,7 +41,7 @@ pub(super) fn program(program: &OsStr, args: &[OsString], stdio: life_line::Stdi
         drop(stdio);
         let mut errno = String::new();
         line.read_to_string(&mut errno)?;
-        // It closes without a word when the program runs, or something killed it before.
+        // It closes without output when the program runs, or was killed before.
         let number = || errno.parse().unwrap_or(Errno::INVAL.raw_os_error());
         return if errno.is_empty() { Ok(pid) } else { Err(io::Error::from_raw_os_error(number())) };
     }
@@ -60,7 +61,7 @@ fn start_ourselves(program: &OsStr, args: &[OsString], stdio: &life_line::Stdio)
     Ok((Pid::from_child(&command.spawn()?), ours))
 }
 
-/// Becomes the program, which dies with the inner supervisor. Returns only if that fails, and reports the reason.
+/// Executes the program, which dies with the inner supervisor. Returns only on failure, and reports the reason.
 pub(super) fn become_program(inner: &OsStr, program: &OsStr, args: &[OsString]) -> io::Result<ExitCode> {
     // Closed by `exec`.
     let mut line = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
@@ -79,7 +80,7 @@ pub(super) fn become_program(inner: &OsStr, program: &OsStr, args: &[OsString]) 
     Ok(ExitCode::from(NOT_STARTED))
 }
 
-/// Has the system send us a signal when our parent dies, which must still be that one.
+/// Has the kernel send us a signal when our parent dies, which must still be that one.
 #[cfg(target_os = "linux")]
 pub(super) fn end_with(parent: &OsStr, signal: Signal) -> io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(signal))?;

@@ -1,21 +1,19 @@
 //! A door beside one session, whose agent is in the test's hands.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_a2a::devtool::SlashCommand;
 use multitap_event::{
-    AgentEnd, AgentKind, AgentType, Choice, ChoiceKind, ClientRef, Command, Details, Door as Way, Draft, Edit,
-    EventKind, Question, SessionConfig, SessionEnd, SessionEndReason, SessionId, SessionStart, TextChunk, Timestamp,
-    TurnEnd, TurnId, TurnStatus, link, option,
+    AgentEnd, AgentKind, ClientRef, Command, Door as Way, Draft, EventKind, SessionConfig, SessionId, Timestamp,
 };
-use multitap_hub::{Feed, Hub, Join, JoinFrom, Journal, Launch, Launching, Linger, Open, Refusal, Session, Told};
+use multitap_hub::{Feed, Hub, Join, JoinFrom, Journal, Linger, Open, Refusal, Session, Told};
 use multitap_remote::{Address, Attach, AttachError, Attached, attach};
 use multitap_serve::{Access, Door, DoorConfig, Host, Hosted, Limits, Opened, Peer, PeerIdentity, Wanted};
 use multitap_store::Store;
+use multitap_testkit::agent::ScriptedLaunch;
+pub(crate) use multitap_testkit::agent::{asked, ended, text, turn_ended, turn_started};
 use tempfile::TempDir;
-use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 /// Long enough for a busy machine; nothing waits this long when all is well.
@@ -24,26 +22,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// What should come soon, and does not for ever.
 pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
     timeout(PATIENCE, future).await.expect("it comes soon")
-}
-
-/// Starts agents whose other end is handed to the test.
-#[derive(Debug)]
-struct Scripted(mpsc::Sender<AgentEnd>);
-
-impl Launch for Scripted {
-    fn launch(&self, _: SessionConfig) -> Launching {
-        let ends = self.0.clone();
-        Box::pin(async move {
-            let (link, end) = link();
-            end.events.send(Draft::new(Timestamp::now(), started())).await.ok();
-            ends.send(end).await.ok();
-            Ok(link)
-        })
-    }
-
-    fn all_gone(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(async {})
-    }
 }
 
 /// The host of that session.
@@ -110,11 +88,11 @@ impl Stage {
     pub(crate) async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Arc::new(Store::open(folder.path().join("sessions.db")).unwrap());
-        let (ends, mut agents) = mpsc::channel(8);
-        let hub = Hub::new(store.clone(), Arc::new(Scripted(ends)));
+        let (launch, mut agents) = ScriptedLaunch::new();
+        let hub = Hub::new(store.clone(), launch);
         let open = Open::new(SessionConfig::new(AgentKind::Claude), ann());
         let session = hub.open(Open { linger: Linger::UntilClosed, ..open }).await.unwrap();
-        let agent = soon(agents.recv()).await.unwrap();
+        let agent = soon(agents.recv()).await.unwrap().1;
         let host = Arc::new(One::new(session.clone(), store));
         Self { hub, session, agent, host, folder }
     }
@@ -196,43 +174,4 @@ pub(crate) async fn until(feed: &mut Feed, wanted: impl Fn(&EventKind) -> bool) 
 
 pub(crate) fn says(kind: &EventKind, words: &str) -> bool {
     matches!(kind, EventKind::TextChunk(chunk) if chunk.content == words)
-}
-
-fn started() -> EventKind {
-    EventKind::SessionStarted(SessionStart {
-        native_session_id: Some("native".into()),
-        ..SessionStart::of(AgentType::Claude)
-    })
-}
-
-pub(crate) fn turn_started() -> EventKind {
-    EventKind::TurnStarted { turn_id: TurnId::from("t") }
-}
-
-pub(crate) fn turn_ended() -> EventKind {
-    EventKind::TurnCompleted(TurnEnd::of(TurnStatus::Completed))
-}
-
-pub(crate) fn ended() -> EventKind {
-    EventKind::SessionEnded(SessionEnd::of(SessionEndReason::Completed))
-}
-
-pub(crate) fn text(content: &str) -> EventKind {
-    EventKind::TextChunk(TextChunk::piece(content))
-}
-
-pub(crate) fn asked(id: &str) -> EventKind {
-    EventKind::PermissionAsked(Question {
-        question_id: id.into(),
-        tool_id: None,
-        tool_name: Some("shell".into()),
-        title: "may I?".into(),
-        options: vec![
-            Choice::new(option::PROCEED_ONCE, "Yes", ChoiceKind::AllowOnce),
-            Choice::new(option::CANCEL, "No", ChoiceKind::RejectOnce),
-        ],
-        details: Details::Command { command: "ls".into(), directory: None, description: None },
-        edits: vec![Edit::NewContent],
-        reason: None,
-    })
 }

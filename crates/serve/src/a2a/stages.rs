@@ -77,15 +77,12 @@ fn remove_ended(open: &mut HashMap<SessionId, Cell>) {
 
 #[cfg(test)]
 mod tests {
-    use std::pin::Pin;
     use std::time::Duration;
 
-    use multitap_event::{
-        AgentEnd, AgentKind, AgentType, ClientRef, Door, Draft, EventKind, SessionConfig, SessionStart, Timestamp, link,
-    };
-    use multitap_hub::{Hub, Launch, Launching, Linger, Open};
+    use multitap_event::{AgentKind, ClientRef, Door, SessionConfig};
+    use multitap_hub::{Hub, Linger, Open};
     use multitap_store::Store;
-    use tokio::sync::mpsc;
+    use multitap_testkit::agent::ScriptedLaunch;
     use tokio::time::timeout;
 
     use super::*;
@@ -93,33 +90,13 @@ mod tests {
     /// Long enough for a busy machine; nothing waits this long when all is well.
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    #[derive(Debug)]
-    struct Scripted(mpsc::Sender<AgentEnd>);
-
-    impl Launch for Scripted {
-        fn launch(&self, _: SessionConfig) -> Launching {
-            let ends = self.0.clone();
-            Box::pin(async move {
-                let (link, end) = link();
-                let start = EventKind::SessionStarted(SessionStart::of(AgentType::Builtin));
-                end.events.send(Draft::new(Timestamp::now(), start)).await.unwrap();
-                ends.send(end).await.unwrap();
-                Ok(link)
-            })
-        }
-
-        fn all_gone(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-            Box::pin(async {})
-        }
-    }
-
     /// A host that nobody asks anything after its sessions ended must not hold their frames and the ends of their logs.
     #[tokio::test]
     async fn ended_sessions_are_let_go_although_nobody_asks() {
         let folder = tempfile::tempdir().unwrap();
         let store = Arc::new(Store::open(folder.path().join("sessions.db")).unwrap());
-        let (ends, mut agents) = mpsc::channel(8);
-        let hub = Hub::new(store, Arc::new(Scripted(ends)));
+        let (launch, mut agents) = ScriptedLaunch::new();
+        let hub = Hub::new(store, launch);
         let (stages, tasks, stop) = (Stages::default(), TaskTracker::new(), CancellationToken::new());
         let mut weak = Vec::new();
         for _ in 0..3 {

@@ -20,10 +20,10 @@ use tokio::net::TcpListener;
 use tokio::net::UnixListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
+use tokio_io_timeout::TimeoutWriter;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::patient::Patient;
 use super::peer::{self, PeerCheck, Visitor};
 #[cfg(unix)]
 use super::private::is_same_user;
@@ -219,11 +219,13 @@ async fn serve(
         request.extensions_mut().insert(identity);
         hyper::service::Service::call(&service, request)
     });
+    let mut stream = TimeoutWriter::new(stream);
+    stream.set_timeout(Some(limits.unread));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_time)
         .max_buf_size(HEAD)
-        .serve_connection(TokioIo::new(Patient::new(stream, limits.unread)), service)
+        .serve_connection(TokioIo::new(Box::pin(stream)), service)
         .with_upgrades();
     tokio::pin!(connection);
     let ended = tokio::select! {

@@ -1,19 +1,18 @@
 //! A door to live sessions: a real hub over a real log, agents in the test's hands, WebSocket clients.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use multitap_a2a::devtool::SlashCommand;
 use multitap_event::{
-    AgentEnd, AgentKind, AgentType, Choice, ChoiceKind, ClientRef, Command, Details, Door as Way, Draft, Edit,
-    EventKind, Prompt, Question, SessionConfig, SessionEnd, SessionEndReason, SessionId, SessionStart, TextChunk,
-    Timestamp, TurnEnd, TurnId, TurnStatus, link, option,
+    AgentEnd, AgentKind, ClientRef, Command, Door as Way, Draft, EventKind, Prompt, SessionConfig, SessionId, Timestamp,
 };
-use multitap_hub::{Hub, Journal, Launch, Launching, Open, Refusal, Session, SessionRecord};
+use multitap_hub::{Hub, Journal, Open, Refusal, Session, SessionRecord};
 use multitap_serve::{Access, Door, Host, Hosted, Limits, Opened, Peer, PeerIdentity, Wanted};
 use multitap_store::Store;
+use multitap_testkit::agent::{LaunchedAgent, ScriptedLaunch};
+pub(crate) use multitap_testkit::agent::{asked, ended, text, turn_ended, turn_started};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::{TcpSocket, TcpStream};
@@ -27,26 +26,6 @@ use crate::scene::{PATIENCE, config, port};
 /// What should come soon, and does not for ever.
 pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
     timeout(PATIENCE, future).await.expect("it comes soon")
-}
-
-/// Starts agents whose other end is handed to the test.
-#[derive(Debug)]
-struct Scripted(mpsc::Sender<AgentEnd>);
-
-impl Launch for Scripted {
-    fn launch(&self, _: SessionConfig) -> Launching {
-        let ends = self.0.clone();
-        Box::pin(async move {
-            let (link, end) = link();
-            end.events.send(Draft::new(Timestamp::now(), started())).await.ok();
-            ends.send(end).await.ok();
-            Ok(link)
-        })
-    }
-
-    fn all_gone(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(async {})
-    }
 }
 
 /// The sessions of a hub: one for all, or one for each.
@@ -108,7 +87,7 @@ impl Host for Sessions {
 pub(crate) struct Live {
     pub(crate) door: Door,
     pub(crate) hub: Hub,
-    agents: mpsc::Receiver<AgentEnd>,
+    agents: mpsc::Receiver<LaunchedAgent>,
     folder: TempDir,
 }
 
@@ -129,7 +108,7 @@ impl Live {
     ) -> (Self, Session, Agent) {
         let (hub, store, mut agents, folder) = sessions();
         let session = hub.open(Sessions::new_session()).await.unwrap();
-        let agent = Agent { end: soon(agents.recv()).await.unwrap() };
+        let agent = Agent { end: soon(agents.recv()).await.unwrap().1 };
         let host = Sessions { hub: hub.clone(), journal: tasks(store), shared: Some(session.clone()) };
         let door = Door::open(config("127.0.0.1", Access::default(), limits), Arc::new(host)).await.unwrap();
         (Self { door, hub, agents, folder }, session, agent)
@@ -138,10 +117,10 @@ impl Live {
     /// A door beside a session of which nothing is kept.
     pub(crate) async fn unkept() -> (Self, Session, Agent) {
         let (_, store, _, folder) = sessions();
-        let (ends, mut agents) = mpsc::channel(8);
-        let hub = Hub::without_journal(Arc::new(Scripted(ends)));
+        let (launch, mut agents) = ScriptedLaunch::new();
+        let hub = Hub::without_journal(launch);
         let session = hub.open(Sessions::new_session()).await.unwrap();
-        let agent = Agent { end: soon(agents.recv()).await.unwrap() };
+        let agent = Agent { end: soon(agents.recv()).await.unwrap().1 };
         let host = Sessions { hub: hub.clone(), journal: store, shared: Some(session.clone()) };
         let door = Door::open(config("127.0.0.1", Access::default(), Limits::default()), Arc::new(host)).await;
         (Self { door: door.unwrap(), hub, agents, folder }, session, agent)
@@ -186,7 +165,7 @@ impl Live {
     }
 
     pub(crate) async fn agent(&mut self) -> Agent {
-        Agent { end: soon(self.agents.recv()).await.unwrap() }
+        Agent { end: soon(self.agents.recv()).await.unwrap().1 }
     }
 
     pub(crate) async fn client(&self, query: &str) -> Client {
@@ -194,11 +173,11 @@ impl Live {
     }
 }
 
-fn sessions() -> (Hub, Arc<Store>, mpsc::Receiver<AgentEnd>, TempDir) {
+fn sessions() -> (Hub, Arc<Store>, mpsc::Receiver<LaunchedAgent>, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let store = Arc::new(Store::open(folder.path().join("sessions.db")).unwrap());
-    let (ends, agents) = mpsc::channel(8);
-    (Hub::new(store.clone(), Arc::new(Scripted(ends))), store, agents, folder)
+    let (launch, agents) = ScriptedLaunch::new();
+    (Hub::new(store.clone(), launch), store, agents, folder)
 }
 
 /// The agent's end of a session.
@@ -365,43 +344,4 @@ pub(crate) fn answering(question: &str, option: &str) -> Value {
     json!({ "message": { "kind": "message", "messageId": "m", "role": "user", "parts": [
         { "kind": "data", "data": { "tool_call_id": question, "selected_option_id": option } },
     ] } })
-}
-
-fn started() -> EventKind {
-    EventKind::SessionStarted(SessionStart {
-        native_session_id: Some("native".into()),
-        ..SessionStart::of(AgentType::Claude)
-    })
-}
-
-pub(crate) fn turn_started() -> EventKind {
-    EventKind::TurnStarted { turn_id: TurnId::from("t") }
-}
-
-pub(crate) fn turn_ended() -> EventKind {
-    EventKind::TurnCompleted(TurnEnd::of(TurnStatus::Completed))
-}
-
-pub(crate) fn ended() -> EventKind {
-    EventKind::SessionEnded(SessionEnd::of(SessionEndReason::Completed))
-}
-
-pub(crate) fn text(content: &str) -> EventKind {
-    EventKind::TextChunk(TextChunk::piece(content))
-}
-
-pub(crate) fn asked(id: &str) -> EventKind {
-    EventKind::PermissionAsked(Question {
-        question_id: id.into(),
-        tool_id: None,
-        tool_name: Some("shell".into()),
-        title: "may I?".into(),
-        options: vec![
-            Choice::new(option::PROCEED_ONCE, "Yes", ChoiceKind::AllowOnce),
-            Choice::new(option::CANCEL, "No", ChoiceKind::RejectOnce),
-        ],
-        details: Details::Command { command: "ls".into(), directory: None, description: None },
-        edits: vec![Edit::NewContent],
-        reason: None,
-    })
 }

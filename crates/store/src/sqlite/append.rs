@@ -1,4 +1,4 @@
-//! What one batch writes: events, and what is drawn from them. Runs inside a transaction of the writer.
+//! Writes one batch: events, and the rows derived from them. Runs inside a transaction of the writer.
 
 use std::sync::LazyLock;
 
@@ -6,24 +6,24 @@ use multitap_event::{Event, EventKind, Question, Ruling, SessionId};
 use multitap_hub::{About, Batch, Checkpoint, Entry, JournalError};
 use rusqlite::{Connection, OptionalExtension as _, named_params, params};
 
-use super::error::Trouble;
+use super::error::StoreError;
 use super::record::{json, number, signed, word};
 
-/// How many entries one statement adds: for each statement SQLite looks anew for the ends of the table and its index.
+/// Entries per statement: SQLite searches the ends of the table and its index anew for each statement.
 const ROWS: usize = 16;
 
 static ONE: LazyLock<String> = LazyLock::new(|| statement(1));
 static MANY: LazyLock<String> = LazyLock::new(|| statement(ROWS));
 
-/// Adds so many entries of one session.
+/// A statement that inserts so many entries.
 fn statement(rows: usize) -> String {
     let rows: Vec<String> = (1..=rows).map(|row| format!("(?1, ?{}, ?{})", 2 * row, 2 * row + 1)).collect();
     format!("INSERT INTO events (session, seq, json) VALUES {}", rows.join(", "))
 }
 
-/// Adds a batch to the log of the session with that key, or what of it is not there yet. Refuses before it writes
+/// Appends a batch to the log with that key, except entries that are already there. Refuses before it writes
 /// anything.
-pub(super) fn append(connection: &Connection, key: i64, batch: &Batch, now: i64) -> Result<(), Trouble> {
+pub(super) fn append(connection: &Connection, key: i64, batch: &Batch, now: i64) -> Result<(), StoreError> {
     check_order(batch)?;
     let missing = move_on(connection, key, batch, now)?;
     let (many, rest) = missing.as_chunks::<ROWS>();
@@ -33,7 +33,7 @@ pub(super) fn append(connection: &Connection, key: i64, batch: &Batch, now: i64)
     for entry in rest {
         insert(connection, &ONE, key, std::slice::from_ref(entry))?;
     }
-    // Somebody ruled once, and elsewhere.
+    // Copied entries were audited where they were decided.
     for event in missing.iter().filter(|entry| !entry.is_copy()).filter_map(Entry::event) {
         note_ruling(connection, &batch.session, event)?;
     }
@@ -47,7 +47,7 @@ pub(super) fn append(connection: &Connection, key: i64, batch: &Batch, now: i64)
     Ok(())
 }
 
-/// Adds as many entries as the statement has room for.
+/// Inserts as many entries as the statement takes.
 fn insert(connection: &Connection, statement: &str, key: i64, entries: &[Entry]) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached(statement)?;
     insert.raw_bind_parameter(1, key)?;
@@ -70,16 +70,16 @@ fn gap(session: &SessionId, first: u64, last: u64) -> JournalError {
     JournalError::Other(format!("entry {first} of session {session} does not follow its last one, {last}"))
 }
 
-/// Moves the end of the log to that of the batch, and tells which entries are to be written.
-fn move_on<'a>(connection: &Connection, key: i64, batch: &'a Batch, now: i64) -> Result<&'a [Entry], Trouble> {
+/// Advances the end of the log to that of the batch, and returns the entries to write.
+fn move_on<'a>(connection: &Connection, key: i64, batch: &'a Batch, now: i64) -> Result<&'a [Entry], StoreError> {
     if step(connection, key, batch, &batch.entries, now)? {
         return Ok(&batch.entries);
     }
     let missing = missing(connection, key, batch)?;
-    if step(connection, key, batch, missing, now)? { Ok(missing) } else { Err(Trouble::Refused(lost(batch))) }
+    if step(connection, key, batch, missing, now)? { Ok(missing) } else { Err(StoreError::Refused(lost(batch))) }
 }
 
-/// Moves the end of the log, if it is ours and ends just before these entries: one statement checks and does it.
+/// Advances the end of the log, if we own it and it ends just before these entries: one statement checks and updates.
 fn step(connection: &Connection, key: i64, batch: &Batch, entries: &[Entry], now: i64) -> rusqlite::Result<bool> {
     let last = entries.last().map(|entry| signed(entry.seq()));
     let before = entries.first().map(|entry| signed(entry.seq()) - 1);
@@ -96,8 +96,9 @@ fn step(connection: &Connection, key: i64, batch: &Batch, entries: &[Entry], now
     Ok(moved == 1)
 }
 
-/// The rest of a batch whose beginning was kept before, when nobody could be told so; else why it cannot be kept.
-fn missing<'a>(connection: &Connection, key: i64, batch: &'a Batch) -> Result<&'a [Entry], Trouble> {
+/// The rest of a batch whose beginning was written before, without an acknowledgement; else why it cannot be
+/// appended.
+fn missing<'a>(connection: &Connection, key: i64, batch: &'a Batch) -> Result<&'a [Entry], StoreError> {
     let mut select = connection.prepare_cached("SELECT owner, last_seq FROM logs WHERE session = ?")?;
     let found = select.query_row([key], |row| Ok((row.get::<_, Option<String>>(0)?, row.get::<_, i64>(1)?)));
     let last = match found.optional()? {
@@ -114,7 +115,7 @@ fn missing<'a>(connection: &Connection, key: i64, batch: &'a Batch) -> Result<&'
         let same = select.query_row(params![entry.json(), key, signed(entry.seq())], |row| row.get(0)).optional()?;
         if same != Some(true) {
             let (seq, session) = (entry.seq(), &batch.session);
-            let why = format!("entry {seq} of session {session} is kept already, and is another one");
+            let why = format!("entry {seq} of session {session} is already stored, with other content");
             return Err(JournalError::Other(why).into());
         }
     }
@@ -125,7 +126,7 @@ fn lost(batch: &Batch) -> JournalError {
     JournalError::Lost(batch.session.clone())
 }
 
-/// What is not known now stays as it was known.
+/// Unknown values do not overwrite known ones.
 fn tell(connection: &Connection, key: i64, about: &About) -> rusqlite::Result<()> {
     let update = "UPDATE sessions SET title = coalesce(?, title), native_id = coalesce(?, native_id), \
                   model = coalesce(?, model) WHERE key = ?";
@@ -133,7 +134,7 @@ fn tell(connection: &Connection, key: i64, about: &About) -> rusqlite::Result<()
     Ok(())
 }
 
-/// Keeps the audit trail.
+/// Writes the audit trail.
 fn note_ruling(connection: &Connection, session: &SessionId, event: &Event) -> rusqlite::Result<()> {
     match &event.kind {
         EventKind::PermissionAsked(question) => asked(connection, session, question, event.timestamp.as_millis()),
@@ -150,7 +151,7 @@ fn asked(connection: &Connection, session: &SessionId, question: &Question, at: 
     Ok(())
 }
 
-/// Fills in the question's row. A question whose asking is not in this log gets one of its own.
+/// Completes the question's row. A question that was not asked in this log gets a row of its own.
 fn settled(connection: &Connection, session: &SessionId, ruling: &Ruling) -> rusqlite::Result<()> {
     let (session, question) = (session.as_str(), ruling.question_id.as_str());
     let select = "SELECT max(id) FROM rulings WHERE session_id = ? AND question_id = ? AND option_id IS NULL";

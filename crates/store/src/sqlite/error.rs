@@ -1,4 +1,4 @@
-//! What SQLite's errors mean to the hub.
+//! Translates SQLite's errors for the hub.
 
 use std::io;
 use std::path::Path;
@@ -6,25 +6,24 @@ use std::path::Path;
 use multitap_hub::JournalError;
 use rusqlite::{Error, ErrorCode, ffi};
 
-/// The hub's word for it. To be asked at once, where the error arose: what the system said is known only until it
-/// says something else.
+/// The hub's error. Must be called where the error occurred: the system's error code is overwritten by later calls.
 pub(super) fn journal_error(path: &Path, error: &Error) -> JournalError {
     translate(path, error, io::Error::last_os_error().kind())
 }
 
 fn translate(path: &Path, error: &Error, system: io::ErrorKind) -> JournalError {
-    let told = || format!("{}: {error}", path.display());
+    let text = || format!("{}: {error}", path.display());
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => JournalError::Full,
-        // SQLite takes only the disk itself for full. It is no different to us if it is a quota or a limit.
+        // SQLite only reports a full disk; quotas and limits are treated the same.
         Some(_) if wanted_room(error) && is_full(system) => JournalError::Full,
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => JournalError::Locked,
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => JournalError::Damaged(told()),
-        _ => JournalError::Other(told()),
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => JournalError::Damaged(text()),
+        _ => JournalError::Other(text()),
     }
 }
 
-/// Whether it is one of those that come of a file that could not grow.
+/// Whether the error can come from a file that could not grow.
 fn wanted_room(error: &Error) -> bool {
     let Error::SqliteFailure(failure, _) = error else { return false };
     match failure.extended_code {
@@ -38,7 +37,7 @@ fn wanted_room(error: &Error) -> bool {
     }
 }
 
-/// Whether the system found no room.
+/// Whether the system had no space.
 pub(super) fn is_full(system: io::ErrorKind) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(system, StorageFull | QuotaExceeded | FileTooLarge)
@@ -46,26 +45,26 @@ pub(super) fn is_full(system: io::ErrorKind) -> bool {
 
 /// Why a piece of work was not done.
 #[derive(Debug)]
-pub(super) enum Trouble {
-    /// It may not be done; found out before anything of it was written.
+pub(super) enum StoreError {
+    /// Refused before anything was written.
     Refused(JournalError),
-    /// SQLite could not; anything of it may have been written in the open transaction.
+    /// SQLite failed; the open transaction may contain part of it.
     Sql(Error),
 }
 
-impl From<Error> for Trouble {
+impl From<Error> for StoreError {
     fn from(error: Error) -> Self {
         Self::Sql(error)
     }
 }
 
-impl From<JournalError> for Trouble {
+impl From<JournalError> for StoreError {
     fn from(error: JournalError) -> Self {
         Self::Refused(error)
     }
 }
 
-impl Trouble {
+impl StoreError {
     pub(super) fn into_journal_error(self, path: &Path) -> JournalError {
         match self {
             Self::Refused(error) => error,

@@ -1,6 +1,6 @@
-//! Keeps house beside the writer: moves the write-ahead log into the file, and says when leases are to be moved on.
+//! Housekeeping beside the writer: checkpoints the write-ahead log, and triggers the renewal of leases.
 //!
-//! Both would make those who wait for an acknowledgement wait longer, if the writer did it by itself.
+//! Done by the writer itself, both would delay acknowledgements.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -13,22 +13,22 @@ use tokio::sync::mpsc::WeakSender;
 use super::schema;
 use super::writer::Message;
 
-/// Pages that may gather in the write-ahead log: 16 MiB. After a crash so much is read when the log is opened.
+/// Pages that trigger a checkpoint: 16 MiB. After a crash so much is read when the store is opened.
 pub(super) const CHECKPOINT_PAGES: u32 = 4096;
 
-/// With so many the writer waits until they are moved.
+/// At this size the writer waits for a checkpoint.
 pub(super) const MOST_PAGES: u32 = 4 * CHECKPOINT_PAGES;
 
-/// So few pages the writer may move itself: it takes no longer than a commit.
+/// So few pages the writer may checkpoint itself: it takes no longer than a commit.
 const FEW_PAGES: u32 = 64;
 
 /// While the writer goes on writing, each round leaves less to the next.
 const ROUNDS: usize = 4;
 
-/// How often leases are moved on; three times before one runs out.
+/// Interval of lease renewals; three per lease period.
 pub(super) const REFRESH: Duration = Duration::from_secs(10);
 
-/// Works until the writer is gone.
+/// Runs until the writer is gone.
 pub(super) fn run(path: &Path, called: &Receiver<()>, writer: &WeakSender<Message>, refresh: Duration) {
     let mut next = Instant::now() + refresh;
     let mut connection = None;
@@ -52,22 +52,22 @@ pub(super) fn run(path: &Path, called: &Receiver<()>, writer: &WeakSender<Messag
     }
 }
 
-/// SQLite finds out that there is a write-ahead log when it first reads.
+/// SQLite detects the write-ahead log at its first read.
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let connection = schema::connect(path)?;
     connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     Ok(connection)
 }
 
-/// A writer with a full queue has other worries; it is called again.
+/// Dropped if the writer's queue is full; it is sent again later.
 fn tell(writer: &WeakSender<Message>, message: Message) {
     if let Some(writer) = writer.upgrade() {
         writer.try_send(message).ok();
     }
 }
 
-/// Moves pages until only few came in meanwhile. The last of them the writer moves itself: it starts its log anew only
-/// when it finds all of it moved, and while it keeps writing nobody else can bring that about.
+/// Checkpoints until only few new pages remain. The writer moves the last of them itself: SQLite restarts its log
+/// only when all of it is moved, which nobody else can achieve while the writer writes.
 fn move_most(connection: &Connection) {
     let mut moved = 0;
     for _ in 0..ROUNDS {
@@ -78,7 +78,7 @@ fn move_most(connection: &Connection) {
     }
 }
 
-/// Moves what can be moved; tells how many pages of the log are in the file now. Nothing: it could not even begin.
+/// Runs a checkpoint; returns how many pages are in the file now. `None`: it could not begin.
 pub(super) fn checkpoint(connection: &Connection, mode: CheckpointMode) -> Option<u32> {
     let (_, moved) = connection.wal_checkpoint_v2(None::<&str>, mode).map_err(log).ok()?;
     // Below zero: SQLite knows of no write-ahead log.

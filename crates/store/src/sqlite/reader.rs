@@ -1,5 +1,4 @@
-//! Those who read: a few connections of their own, on threads where waiting hurts nobody. Readers and the writer do not
-//! wait for each other.
+//! Readers: a few connections on threads that may block. Readers and the writer do not wait for each other.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,15 +9,15 @@ use multitap_hub::{Edge, Entry, Filter, JournalError, Page, Part, SessionRecord}
 use rusqlite::{Connection, Error, OptionalExtension as _, Rows, params};
 use tokio::sync::Semaphore;
 
-use super::error::Trouble;
-use super::record::{self, Found, RULINGS, SESSION, number, signed};
+use super::error::StoreError;
+use super::record::{self, RULINGS, SESSION, SessionRow, number, signed};
 use super::{schema, session};
 use crate::holder::Process;
 
-/// Reads that may run at once; others wait for their turn.
+/// Most concurrent reads; others queue.
 const READERS: usize = 4;
 
-/// A pool of connections, opened as they are needed.
+/// A pool of connections, opened on demand.
 pub(super) struct Readers {
     path: PathBuf,
     this: Process,
@@ -40,13 +39,13 @@ impl Readers {
     /// Reads on another thread.
     pub(super) async fn read<T: Send + 'static>(
         &self,
-        read: impl FnOnce(&Connection, &Process) -> Result<T, Trouble> + Send + 'static,
+        read: impl FnOnce(&Connection, &Process) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, JournalError> {
         let closed = |_| JournalError::Other("the log was closed".to_owned());
         let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(closed)?;
         let (path, this, idle) = (self.path.clone(), self.this.clone(), Arc::clone(&self.idle));
         let reading = tokio::task::spawn_blocking(move || {
-            // Whoever stops waiting for the answer does not give up its turn before the work is done.
+            // A caller that stops waiting does not free its slot before the read is done.
             let _turn = turn;
             let spare = lock(&idle).pop();
             let connection = match spare {
@@ -54,8 +53,8 @@ impl Readers {
                 None => schema::reader(&path)?,
             };
             let result = in_one_view(&connection, |connection| read(connection, &this));
-            // A connection that met trouble is not used again.
-            if !matches!(result, Err(Trouble::Sql(_))) {
+            // A connection with an error is not reused.
+            if !matches!(result, Err(StoreError::Sql(_))) {
                 lock(&idle).push(connection);
             }
             result.map_err(|trouble| trouble.into_journal_error(&path))
@@ -68,8 +67,11 @@ fn lock(idle: &Mutex<Vec<Connection>>) -> std::sync::MutexGuard<'_, Vec<Connecti
     idle.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Several statements see the log as it was at the first of them.
-fn in_one_view<T>(connection: &Connection, read: impl FnOnce(&Connection) -> Result<T, Trouble>) -> Result<T, Trouble> {
+/// Runs several statements on one snapshot.
+fn in_one_view<T>(
+    connection: &Connection,
+    read: impl FnOnce(&Connection) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
     connection.prepare_cached("BEGIN")?.execute([])?;
     let result = read(connection);
     let ended = connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]));
@@ -78,8 +80,8 @@ fn in_one_view<T>(connection: &Connection, read: impl FnOnce(&Connection) -> Res
     Ok(value)
 }
 
-/// Part of a log. What it costs depends on the part, not on the log.
-pub(super) fn page(connection: &Connection, id: &SessionId, part: Part) -> Result<Page, Trouble> {
+/// Part of a log. Its cost depends on the part, not on the log.
+pub(super) fn page(connection: &Connection, id: &SessionId, part: Part) -> Result<Page, StoreError> {
     let mut select = connection
         .prepare_cached("SELECT session, last_seq FROM logs WHERE session = (SELECT key FROM sessions WHERE id = ?)")?;
     let found = select.query_row([id.as_str()], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
@@ -119,9 +121,9 @@ fn take(mut rows: Rows<'_>, bytes: usize) -> rusqlite::Result<Vec<Entry>> {
     Ok(entries)
 }
 
-pub(super) fn list(connection: &Connection, this: &Process, filter: &Filter) -> Result<Vec<SessionRecord>, Trouble> {
+pub(super) fn list(connection: &Connection, this: &Process, filter: &Filter) -> Result<Vec<SessionRecord>, StoreError> {
     let limit = filter.limit.unwrap_or(usize::MAX);
-    // Who lives SQLite cannot tell; where that does not matter it need not sort more than is wanted.
+    // SQLite cannot tell which processes live; where that does not matter it need not sort more than is wanted.
     let rows = if filter.cut_off { -1 } else { i64::try_from(limit).unwrap_or(-1) };
     let select = format!(
         "{SESSION} WHERE (?1 IS NULL OR folder = ?1) AND (NOT ?2 OR open) ORDER BY updated DESC, key DESC LIMIT ?3"
@@ -132,11 +134,11 @@ pub(super) fn list(connection: &Connection, this: &Process, filter: &Filter) -> 
     records(rows, this, |record| !filter.cut_off || record.live.is_none(), limit)
 }
 
-pub(super) fn find(connection: &Connection, this: &Process, name: &str) -> Result<Vec<SessionRecord>, Trouble> {
+pub(super) fn find(connection: &Connection, this: &Process, name: &str) -> Result<Vec<SessionRecord>, StoreError> {
     if name.is_empty() {
         return Ok(Vec::new());
     }
-    if let Some(Found { record, .. }) = session::find(connection, this, &name.into())? {
+    if let Some(SessionRow { record, .. }) = session::find(connection, this, &name.into())? {
         return Ok(vec![record]);
     }
     let select = format!(
@@ -147,13 +149,13 @@ pub(super) fn find(connection: &Connection, this: &Process, name: &str) -> Resul
     records(rows, this, |_| true, usize::MAX)
 }
 
-/// One that this version cannot read does not hide the others.
+/// A row that this version cannot read does not hide the others.
 fn records(
     mut rows: Rows<'_>,
     this: &Process,
     wanted: impl Fn(&SessionRecord) -> bool,
     limit: usize,
-) -> Result<Vec<SessionRecord>, Trouble> {
+) -> Result<Vec<SessionRecord>, StoreError> {
     let mut records = Vec::new();
     while records.len() < limit
         && let Some(row) = rows.next()?
@@ -168,7 +170,7 @@ fn records(
     Ok(records)
 }
 
-pub(super) fn rulings(connection: &Connection, id: &SessionId) -> Result<Vec<Ruling>, Trouble> {
+pub(super) fn rulings(connection: &Connection, id: &SessionId) -> Result<Vec<Ruling>, StoreError> {
     let mut select = connection.prepare_cached(RULINGS)?;
     let rulings = select.query_map([id.as_str()], record::ruling)?.collect::<rusqlite::Result<_>>()?;
     Ok(rulings)

@@ -1,4 +1,4 @@
-//! Rows as the hub's own types, and back.
+//! Converts rows to the hub's types, and back.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -17,15 +17,15 @@ pub(super) const SESSION: &str = "SELECT id, agent, folder, created, forked_from
      last_seq, epoch, updated, open, owner, pid, boot, namespace, started, since, until, key \
      FROM sessions JOIN logs ON logs.session = sessions.key";
 
-/// A session, with what its lease says.
+/// A session, with its lease.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct SessionRow {
     pub(super) key: i64,
     pub(super) record: SessionRecord,
     pub(super) lease: Option<Lease>,
 }
 
-/// A process's right to a log, which it may have taken to its grave.
+/// A process's right to write a log, which it may have taken to its grave.
 #[derive(Debug)]
 pub(super) struct Lease {
     pub(super) owner: Owner,
@@ -40,8 +40,8 @@ impl Lease {
     }
 }
 
-/// Reads a row of [`SESSION`]. `this` process judges whether the holder still lives.
-pub(super) fn session(row: &Row<'_>, this: &Process) -> rusqlite::Result<Found> {
+/// Reads a row of [`SESSION`]. `this` process judges whether the holder is alive.
+pub(super) fn session(row: &Row<'_>, this: &Process) -> rusqlite::Result<SessionRow> {
     let lease = match row.get::<_, Option<String>>("owner")? {
         Some(owner) => Some(Lease {
             owner: Owner(owner),
@@ -75,10 +75,10 @@ pub(super) fn session(row: &Row<'_>, this: &Process) -> rusqlite::Result<Found> 
         epoch: number(row.get("epoch")?),
         live: living.map(Lease::holder),
     };
-    Ok(Found { key: row.get("key")?, record, lease })
+    Ok(SessionRow { key: row.get("key")?, record, lease })
 }
 
-/// The columns of a ruling that was made, for [`ruling`] to read.
+/// The columns of a ruling, for [`ruling`] to read.
 pub(super) const RULINGS: &str = "SELECT question_id, option_id, kind, client, door, client_id, role, settled, \
      feedback, edited, new_content, new_input, runs FROM rulings WHERE session_id = ?1 AND option_id IS NOT NULL ORDER BY id";
 
@@ -108,7 +108,7 @@ pub(super) fn ruling(row: &Row<'_>) -> rusqlite::Result<Ruling> {
     })
 }
 
-/// A value as JSON text; nothing if it cannot be one.
+/// A value as JSON text; `None` if it cannot be represented.
 pub(super) fn json(value: &impl Serialize) -> Option<String> {
     serde_json::to_string(value).ok()
 }
@@ -118,7 +118,7 @@ fn from_json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Resu
     serde_json::from_str(&text).map(Some).map_err(|error| unreadable(row, column, error))
 }
 
-/// The word that stands for it in JSON: `allowOnce`, `a2a`.
+/// The value's name in JSON: `allowOnce`, `a2a`.
 pub(super) fn word(value: &impl Serialize) -> Option<String> {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => Some(word),
@@ -139,17 +139,17 @@ pub(super) fn time(row: &Row<'_>, column: &str) -> rusqlite::Result<Timestamp> {
     Ok(Timestamp::from_millis(row.get(column)?))
 }
 
-/// SQLite counts with a sign; we never write a number below zero.
+/// SQLite integers are signed; we never write negative numbers.
 pub(super) fn number(value: i64) -> u64 {
     u64::try_from(value).unwrap_or(0)
 }
 
-/// As SQLite can hold it; no log is so long that it matters.
+/// As SQLite stores it; no log is long enough to overflow.
 pub(super) fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-/// What stands there is nothing this version knows.
+/// The value is unknown to this version.
 pub(super) fn unreadable(
     row: &Row<'_>,
     column: &str,
@@ -159,7 +159,7 @@ pub(super) fn unreadable(
     rusqlite::Error::FromSqlConversionFailure(index, rusqlite::types::Type::Text, Box::new(error))
 }
 
-/// A path as text; as bytes where it is no text.
+/// A path as text; as bytes if it is not valid UTF-8.
 pub(super) fn path_value(path: &Path) -> Value {
     match path.to_str() {
         Some(text) => Value::Text(text.to_owned()),

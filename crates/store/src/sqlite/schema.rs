@@ -1,4 +1,4 @@
-//! Opening the file: who may read it, how SQLite is to treat it, and the steps that bring an older form up to date.
+//! Opens the file: permissions, SQLite's settings, and migrations.
 
 use std::fs::{self, OpenOptions};
 use std::path::Path;
@@ -7,28 +7,28 @@ use std::time::{Duration, Instant};
 use multitap_hub::JournalError;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::error::{Trouble, is_full, journal_error};
+use super::error::{StoreError, is_full, journal_error};
 
-/// Each step once, in order; `user_version` counts those that were taken.
+/// The migrations in order; `user_version` counts those that were applied.
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0001_init.sql"),
     include_str!("../../migrations/sqlite/0002_tasks.sql"),
     include_str!("../../migrations/sqlite/0003_edits.sql"),
 ];
 
-/// The form this version writes.
+/// The schema version that this version writes.
 const FORM: u32 = MIGRATIONS.len() as u32;
 
-/// Says "MTAP" in the file's header: whose SQLite file this is.
+/// "MTAP" in the file's header: marks the file as ours.
 const APPLICATION_ID: i64 = 0x4d54_4150;
 
 /// How long to wait for another program that has the file locked.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Statements a connection keeps prepared: more than there are.
+/// Prepared statements cached per connection: more than there are.
 const STATEMENTS: usize = 64;
 
-/// The connection that writes, on a file that is there and of today's form afterwards.
+/// The writer's connection; afterwards the file exists and has the current schema.
 pub(super) fn create(path: &Path) -> Result<Connection, JournalError> {
     make_file(path).map_err(|error| match error.kind() {
         kind if is_full(kind) => JournalError::Full,
@@ -37,12 +37,12 @@ pub(super) fn create(path: &Path) -> Result<Connection, JournalError> {
     prepare(path).map_err(|trouble| trouble.into_journal_error(path))
 }
 
-fn prepare(path: &Path) -> Result<Connection, Trouble> {
+fn prepare(path: &Path) -> Result<Connection, StoreError> {
     let mut connection = connect(path)?;
     // Before anything is changed.
     check_form(&connection, path)?;
     write_ahead(&connection)?;
-    // What the steps write is to stay.
+    // Migrations must be durable.
     connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")?;
     migrate(&mut connection, path)?;
     Ok(connection)
@@ -58,27 +58,27 @@ pub(super) fn reader(path: &Path) -> Result<Connection, JournalError> {
     open().map_err(|error| journal_error(path, &error))
 }
 
-/// A connection to a file that exists.
+/// A connection to an existing file.
 pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
-    // Never in line with somebody who waits: the keeper does it.
+    // Checkpoints would delay commits: the housekeeping thread runs them.
     connection.execute_batch("PRAGMA wal_autocheckpoint = 0")?;
-    // Where a flush ends in the drive's own memory unless one asks for more (macOS).
+    // On macOS a plain flush ends in the drive's cache.
     connection.execute_batch("PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON")?;
     Ok(connection)
 }
 
-/// Lets the file grow to about so many bytes, or to what it has already.
+/// Limits the file to about so many bytes, or to its current size.
 pub(super) fn limit(connection: &Connection, bytes: u64) -> rusqlite::Result<()> {
     let page: u64 = connection.query_row("PRAGMA page_size", [], |row| row.get::<_, u32>(0).map(u64::from))?;
     connection.execute_batch(&format!("PRAGMA max_page_count = {}", bytes.div_ceil(page).max(1)))
 }
 
-/// Makes the folder and the file, for their user alone. What is there stays as it is. SQLite gives the files it puts
-/// beside this one the same rights.
+/// Creates the folder and the file, for their user alone. Existing ones are unchanged. SQLite gives its side files
+/// the same permissions.
 fn make_file(path: &Path) -> std::io::Result<()> {
     let mut folder = fs::DirBuilder::new();
     folder.recursive(true);
@@ -95,9 +95,9 @@ fn make_file(path: &Path) -> std::io::Result<()> {
     file.open(path).map(drop)
 }
 
-/// Refuses a file of a newer form, and one that is not ours.
-fn check_form(connection: &Connection, path: &Path) -> Result<u32, Trouble> {
-    // In this order: another process may be making the tables right now, which come with the name, all at once.
+/// Refuses a file of a newer schema version, and one that is not ours.
+fn check_form(connection: &Connection, path: &Path) -> Result<u32, StoreError> {
+    // In this order: another process may be creating the tables right now; they appear at once, together with the id.
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     let application: i64 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
     if application != APPLICATION_ID && (application != 0 || tables != 0) {
@@ -107,9 +107,9 @@ fn check_form(connection: &Connection, path: &Path) -> Result<u32, Trouble> {
     if found > FORM { Err(JournalError::Newer { found, known: FORM }.into()) } else { Ok(found) }
 }
 
-/// Turns write-ahead logging on. That needs the file alone for a moment, and SQLite does not always wait for it: two
-/// processes that open a new file at once would trip over each other.
-fn write_ahead(connection: &Connection) -> Result<(), Trouble> {
+/// Enables write-ahead logging. That needs exclusive access for a moment, for which SQLite does not always wait: two
+/// processes that open a new file at once would conflict.
+fn write_ahead(connection: &Connection) -> Result<(), StoreError> {
     let end = Instant::now() + BUSY_TIMEOUT;
     loop {
         let mode = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0));
@@ -130,8 +130,8 @@ fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(DatabaseBusy | DatabaseLocked))
 }
 
-/// Takes the steps that are missing, all or none; another process may be about it at the same time.
-fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Trouble> {
+/// Applies the missing migrations, all or none; another process may be doing the same.
+fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     if check_form(connection, path)? == FORM {
         return Ok(());
     }

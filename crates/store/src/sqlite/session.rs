@@ -1,19 +1,19 @@
-//! Beginning, taking up, giving back and removing logs. Each runs inside a transaction of the writer.
+//! Creates, claims, releases and removes logs. Each runs inside a transaction of the writer.
 
 use multitap_event::{SessionId, Timestamp};
 use multitap_hub::{Checkpoint, Claim, JournalError, NewSession, Owner};
 use rusqlite::{Connection, OptionalExtension as _, named_params, params};
 use uuid::Uuid;
 
-use super::error::Trouble;
-use super::record::{self, Found, SESSION, number, signed};
-use super::unkept::Unkept;
+use super::error::StoreError;
+use super::gap_markers::GapMarkers;
+use super::record::{self, SESSION, SessionRow, number, signed};
 use crate::holder::Process;
 
-/// How long a lease counts where its process cannot be looked at.
+/// Lease period, for processes that are not visible.
 const LEASE_MILLIS: i64 = 30_000;
 
-/// Events that are deleted at a time: some milliseconds of work, which those who wait for the writer do not notice.
+/// Events deleted at a time: some milliseconds of work, which does not delay the writer noticeably.
 const SWEPT_AT_ONCE: i64 = 500;
 
 /// A claim, with the key of its session.
@@ -21,11 +21,11 @@ const SWEPT_AT_ONCE: i64 = 500;
 pub(super) struct Claimed {
     pub(super) key: i64,
     pub(super) claim: Claim,
-    /// Who had it before and did not give it back.
+    /// The previous owner, if it did not release the session.
     pub(super) former: Option<Owner>,
 }
 
-pub(super) fn create(connection: &Connection, this: &Process, new: &NewSession) -> Result<Claimed, Trouble> {
+pub(super) fn create(connection: &Connection, this: &Process, new: &NewSession) -> Result<Claimed, StoreError> {
     if key(connection, &new.id)?.is_some() {
         return Err(JournalError::Other(format!("there is a session {} already", new.id)).into());
     }
@@ -51,15 +51,15 @@ pub(super) fn create(connection: &Connection, this: &Process, new: &NewSession) 
 pub(super) fn claim(
     connection: &Connection,
     this: &Process,
-    unkept: &Unkept,
+    gap_markers: &GapMarkers,
     id: &SessionId,
-) -> Result<Claimed, Trouble> {
+) -> Result<Claimed, StoreError> {
     let found = known(connection, this, id)?;
     check_not_live(&found, this)?;
-    let Found { key, lease: left, .. } = found;
-    // Whoever had it did not give it back. If the machine went down with it, what was not flushed is gone; if it could
-    // not be written in the end, what was told then was never there.
-    if left.as_ref().is_some_and(|left| this.may_have_lost(&left.process) || unkept.is_noted(&left.owner)) {
+    let SessionRow { key, lease: left, .. } = found;
+    // The previous owner did not release it. If its machine crashed, unflushed events are lost; if the log could not
+    // be written in the end, events that were sent out are missing.
+    if left.as_ref().is_some_and(|left| this.may_have_lost(&left.process) || gap_markers.is_noted(&left.owner)) {
         connection.prepare_cached("UPDATE logs SET epoch = epoch + 1 WHERE session = ?")?.execute([key])?;
     }
     let owner = lease(connection, this, key)?;
@@ -68,7 +68,7 @@ pub(super) fn claim(
     Ok(Claimed { key, claim, former: left.map(|left| left.owner) })
 }
 
-fn check_not_live(found: &Found, this: &Process) -> Result<(), JournalError> {
+fn check_not_live(found: &SessionRow, this: &Process) -> Result<(), JournalError> {
     let session = found.record.id.clone();
     match (&found.record.live, &found.lease) {
         (Some(_), Some(lease)) if lease.process == *this => Err(JournalError::LiveHere(session)),
@@ -77,7 +77,7 @@ fn check_not_live(found: &Found, this: &Process) -> Result<(), JournalError> {
     }
 }
 
-/// Writes this process down as the one that has the log.
+/// Records this process as the owner of the log.
 fn lease(connection: &Connection, this: &Process, key: i64) -> rusqlite::Result<Owner> {
     let owner = Owner(Uuid::new_v4().to_string());
     let now = Timestamp::now().as_millis();
@@ -96,40 +96,46 @@ fn lease(connection: &Connection, this: &Process, key: i64) -> rusqlite::Result<
     Ok(owner)
 }
 
-/// Moves a lease on. False: it is not ours any more.
+/// Renews a lease. False: it is not ours any more.
 pub(super) fn refresh(connection: &Connection, key: i64, owner: &Owner) -> rusqlite::Result<bool> {
     let until = Timestamp::now().as_millis() + LEASE_MILLIS;
     let update = "UPDATE logs SET until = ? WHERE session = ? AND owner = ?";
     Ok(connection.prepare_cached(update)?.execute(params![until, key, owner.0])? == 1)
 }
 
-/// Gives a log back. If more was told than it has, those numbers will be used again: that is another epoch.
-pub(super) fn release(connection: &Connection, id: &SessionId, owner: &Owner, told: u64) -> Result<(), Trouble> {
+/// Releases a log. If more events were sent out than it contains, their numbers will be reused: that is another
+/// epoch.
+pub(super) fn release(
+    connection: &Connection,
+    id: &SessionId,
+    owner: &Owner,
+    last_sent: u64,
+) -> Result<(), StoreError> {
     let Some(key) = key(connection, id)? else { return Err(JournalError::NoSuchSession(id.clone()).into()) };
     let update = "UPDATE logs SET epoch = epoch + (last_seq < ?), owner = NULL, pid = NULL, boot = NULL, \
                   namespace = NULL, started = NULL, since = NULL, until = NULL WHERE session = ? AND owner = ?";
-    match connection.prepare_cached(update)?.execute(params![signed(told), key, owner.0])? {
+    match connection.prepare_cached(update)?.execute(params![signed(last_sent), key, owner.0])? {
         0 => Err(JournalError::Lost(id.clone()).into()),
         _ => Ok(()),
     }
 }
 
-/// Forgets a session. Its events are deleted bit by bit, by [`sweep`]; that somebody ruled stays. Tells who had it and
-/// did not give it back.
-pub(super) fn remove(connection: &Connection, this: &Process, id: &SessionId) -> Result<Option<Owner>, Trouble> {
+/// Removes a session. [`sweep`] deletes its events in steps; the audit trail stays. Returns an owner that did not
+/// release it.
+pub(super) fn remove(connection: &Connection, this: &Process, id: &SessionId) -> Result<Option<Owner>, StoreError> {
     let found = known(connection, this, id)?;
     check_not_live(&found, this)?;
-    let Found { key, lease: left, .. } = found;
+    let SessionRow { key, lease: left, .. } = found;
     connection.prepare_cached("INSERT INTO removed (session) VALUES (?)")?.execute([key])?;
     let words = "UPDATE rulings SET title = NULL, feedback = NULL, new_content = NULL, new_input = NULL, runs = NULL \
                  WHERE session_id = ?";
     connection.prepare_cached(words)?.execute([id.as_str()])?;
-    // Its row in "logs", its checkpoint and its tasks go with it.
+    // Its row in "logs", its checkpoint and its tasks are deleted with it.
     connection.prepare_cached("DELETE FROM sessions WHERE key = ?")?.execute([key])?;
     Ok(left.map(|left| left.owner))
 }
 
-/// Deletes some of what removed sessions left behind. False: there is nothing left.
+/// Deletes some events of removed sessions. False: there is nothing left.
 pub(super) fn sweep(connection: &Connection) -> rusqlite::Result<bool> {
     let select = "SELECT session FROM removed LIMIT 1";
     let Some(key) = connection.prepare_cached(select)?.query_row([], |row| row.get::<_, i64>(0)).optional()? else {
@@ -142,13 +148,13 @@ pub(super) fn sweep(connection: &Connection) -> rusqlite::Result<bool> {
     Ok(true)
 }
 
-/// The session of that id, if there is one.
-pub(super) fn find(connection: &Connection, this: &Process, id: &SessionId) -> rusqlite::Result<Option<Found>> {
+/// The session with that id, if there is one.
+pub(super) fn find(connection: &Connection, this: &Process, id: &SessionId) -> rusqlite::Result<Option<SessionRow>> {
     let mut select = connection.prepare_cached(&format!("{SESSION} WHERE id = ?"))?;
     select.query_row([id.as_str()], |row| record::session(row, this)).optional()
 }
 
-fn known(connection: &Connection, this: &Process, id: &SessionId) -> Result<Found, Trouble> {
+fn known(connection: &Connection, this: &Process, id: &SessionId) -> Result<SessionRow, StoreError> {
     find(connection, this, id)?.ok_or_else(|| JournalError::NoSuchSession(id.clone()).into())
 }
 

@@ -4,28 +4,28 @@ use multitap_event::SessionId;
 use multitap_hub::{JournalError, TaskFilter, TaskPage, TaskRecord};
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params};
 
-use super::error::Trouble;
+use super::error::StoreError;
 use super::record::{number, signed, text, time, unreadable};
 use super::session;
 
 /// The columns of a task, for [`record`] to read.
 const TASK: &str = "SELECT id, session_id, state, first_seq, last_seq, created, updated, metadata FROM tasks";
 
-/// Keeps a task. Refuses one of a session that is not there before it writes anything.
-pub(super) fn keep(connection: &Connection, task: &TaskRecord) -> Result<(), Trouble> {
-    // Not "OR REPLACE": that deletes the row first, and what hangs on it goes with it.
+/// Stores a task. Refuses one of an unknown session before it writes anything.
+pub(super) fn keep(connection: &Connection, task: &TaskRecord) -> Result<(), StoreError> {
+    // Not "OR REPLACE": that deletes the row first, and dependent rows with it.
     let update = "UPDATE SET session_id = excluded.session_id, state = excluded.state, first_seq = excluded.first_seq, \
                   last_seq = excluded.last_seq, created = excluded.created, updated = excluded.updated, \
                   metadata = excluded.metadata";
     insert(connection, task, update)
 }
 
-/// Stores a task, unless there is one of its id.
-pub(super) fn begin(connection: &Connection, task: &TaskRecord) -> Result<(), Trouble> {
+/// Stores a task, unless its id exists.
+pub(super) fn begin(connection: &Connection, task: &TaskRecord) -> Result<(), StoreError> {
     insert(connection, task, "NOTHING")
 }
 
-fn insert(connection: &Connection, task: &TaskRecord, on_conflict: &str) -> Result<(), Trouble> {
+fn insert(connection: &Connection, task: &TaskRecord, on_conflict: &str) -> Result<(), StoreError> {
     if session::key(connection, &task.session)?.is_none() {
         return Err(JournalError::NoSuchSession(task.session.clone()).into());
     }
@@ -49,14 +49,14 @@ fn insert(connection: &Connection, task: &TaskRecord, on_conflict: &str) -> Resu
     Ok(())
 }
 
-pub(super) fn find(connection: &Connection, id: &str) -> Result<Option<TaskRecord>, Trouble> {
+pub(super) fn find(connection: &Connection, id: &str) -> Result<Option<TaskRecord>, StoreError> {
     let mut select = connection.prepare_cached(&format!("{TASK} WHERE id = ?"))?;
     Ok(select.query_row([id], record).optional()?)
 }
 
-/// A page of tasks, and how many there are.
-pub(super) fn list(connection: &Connection, filter: &TaskFilter) -> Result<TaskPage, Trouble> {
-    // Two statements, so that each finds its index; the place and the time are ranges of it, whether or not given.
+/// A page of tasks, and their total number.
+pub(super) fn list(connection: &Connection, filter: &TaskFilter) -> Result<TaskPage, StoreError> {
+    // Two statements, so that each uses its index; cursor and time are ranges of it, whether or not given.
     let of = if filter.session.is_some() { "session_id = :session" } else { ":session IS NULL" };
     let wanted = format!("WHERE {of} AND (:state IS NULL OR state = :state) AND updated >= :since");
     let session = filter.session.as_ref().map(SessionId::as_str);

@@ -1,9 +1,9 @@
-//! The one thread that writes.
+//! The writer thread.
 //!
-//! It takes whatever gathered while it was busy, does it in one transaction, and then tells all of them: the more there
-//! is to do, the more shares one flush, and nobody ever waits for a timer. What may not be done is refused before
-//! anything of it is written; if SQLite itself fails, the whole group is undone and each is tried alone, so that one
-//! cannot hurt another. Must not come in: waiting for anything but the queue and the disk.
+//! It takes everything that was queued while it was busy, does it in one transaction, and then acknowledges all of
+//! it: under load more work shares one flush, and nobody waits for a timer. Invalid work is refused before anything
+//! of it is written; if SQLite fails, the whole group is rolled back and each item is retried alone, so that one
+//! cannot affect another. Must not come in: waiting for anything but the queue and the disk.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -19,67 +19,67 @@ use rusqlite::wal::CheckpointMode;
 use tokio::sync::{mpsc, oneshot};
 
 use super::append::append;
-use super::error::{Trouble, journal_error};
+use super::error::{StoreError, journal_error};
+use super::gap_markers::GapMarkers;
 use super::keeper::{CHECKPOINT_PAGES, MOST_PAGES, checkpoint};
 use super::session::{self, Claimed};
 use super::task;
-use super::unkept::Unkept;
 use crate::holder::Process;
 
-/// Work that may wait for the writer before those who bring more have to wait; also the most that one commit holds.
+/// Most queued work; senders wait then. Also the most that one commit contains.
 pub(super) const QUEUE: usize = 1024;
 
-/// What the writer is told.
+/// A message to the writer.
 #[derive(Debug)]
 pub(super) enum Message {
     Work(Work, Reply),
-    /// Move on the leases we have.
+    /// Renew our leases.
     Refresh,
-    /// Move the last of the write-ahead log into the file.
+    /// Checkpoint the rest of the write-ahead log.
     CatchUp,
     /// Do what is queued, then end.
     Close(oneshot::Sender<()>),
 }
 
-/// Something to be written.
+/// Something to write.
 #[derive(Debug)]
 pub(super) enum Work {
     Create(Box<NewSession>),
     Claim(SessionId),
     Append(Batch),
-    Release { session: SessionId, owner: Owner, told: u64 },
+    Release { session: SessionId, owner: Owner, last_sent: u64 },
     Remove(SessionId),
     KeepTask(Box<TaskRecord>),
     BeginTask(Box<TaskRecord>),
 }
 
-/// What comes of it: a claim, if that is what was asked for.
+/// The result: a claim, if that was requested.
 pub(super) type Reply = oneshot::Sender<Result<Option<Claim>, JournalError>>;
 
-/// A log this process has.
+/// A log that this process owns.
 #[derive(Debug)]
-struct Held {
+struct OwnedLog {
     key: i64,
     owner: Owner,
-    /// Nobody has it any more, and that could not be written yet: the last event that was told.
+    /// It was released, but that could not be written yet: the last event that was sent out.
     given_up: Option<u64>,
 }
 
 /// What was done.
-enum Done {
+enum WorkResult {
     Claimed(Box<Claimed>),
     Appended,
     Released,
-    /// Whoever had it did not give it back.
+    /// The previous owner, if it did not release the session.
     Removed(Option<Owner>),
     TaskKept,
 }
 
 /// SQLite failed.
 enum Failure {
-    /// Before anything was tried: it is the same for everybody.
+    /// Before the work began: retrying would fail as well.
     Begin(JournalError),
-    /// With somebody's work, or at the end of it all.
+    /// In the work, or in the commit.
     Within(JournalError),
 }
 
@@ -91,19 +91,19 @@ pub(super) struct Writer {
     queue: mpsc::Receiver<Message>,
     /// Pages in the write-ahead log after the last commit.
     pages: Arc<AtomicU32>,
-    /// So many there were when the keeper was last called.
+    /// That number when a checkpoint was last requested.
     called_at: u32,
     keeper: SyncSender<()>,
     keeper_thread: JoinHandle<()>,
     flush: Flush,
-    held: HashMap<SessionId, Held>,
-    unkept: Unkept,
+    held: HashMap<SessionId, OwnedLog>,
+    gap_markers: GapMarkers,
     /// Removed sessions may have left events.
     sweeping: bool,
 }
 
 impl Writer {
-    /// `connection` flushes every commit, as the migrations wanted it.
+    /// `connection` flushes every commit, as the migrations need.
     pub(super) fn new(
         mut connection: Connection,
         path: PathBuf,
@@ -120,7 +120,7 @@ impl Writer {
         let held = HashMap::new();
         let flush = Flush::Now;
         let (called_at, sweeping) = (0, true);
-        let unkept = Unkept::of(path.clone());
+        let gap_markers = GapMarkers::of(path.clone());
         Ok(Self {
             connection,
             path,
@@ -132,12 +132,12 @@ impl Writer {
             keeper_thread,
             flush,
             held,
-            unkept,
+            gap_markers,
             sweeping,
         })
     }
 
-    /// Writes until nobody is left who could bring more.
+    /// Writes until all senders are gone.
     pub(super) fn run(mut self) {
         let mut messages = Vec::with_capacity(QUEUE);
         let mut closing = Vec::new();
@@ -162,7 +162,7 @@ impl Writer {
                     }
                 }
             }
-            // Those who wait come first.
+            // Waiting callers come first.
             self.write(group);
             if refresh {
                 self.refresh();
@@ -174,12 +174,12 @@ impl Writer {
         }
         self.end();
         for reply in closing {
-            // Whoever asked may have stopped waiting.
+            // The caller may have stopped waiting.
             reply.send(()).ok();
         }
     }
 
-    /// Does a group of work and tells everybody how it went.
+    /// Does a group of work and acknowledges it.
     fn write(&mut self, group: Vec<(Work, Reply)>) {
         let Some(flush) = group.iter().map(|(work, _)| work.flush()).max() else { return };
         match self.attempt(group.iter().map(|(work, _)| work), flush) {
@@ -197,7 +197,7 @@ impl Writer {
             match self.attempt(one.iter().map(|(work, _)| work), one[0].0.flush()) {
                 Ok(outcomes) => self.answer(one, outcomes),
                 Err(Failure::Within(error)) => self.refuse(one, &error),
-                // Nobody of the others would fare better, and each would wait as long.
+                // The others would fail as well, and each would wait as long.
                 Err(Failure::Begin(error)) => return self.refuse(one.into_iter().chain(rest).collect(), &error),
             }
         }
@@ -208,25 +208,25 @@ impl Writer {
         &mut self,
         group: impl Iterator<Item = &'a Work>,
         flush: Flush,
-    ) -> Result<Vec<Result<Done, JournalError>>, Failure> {
+    ) -> Result<Vec<Result<WorkResult, JournalError>>, Failure> {
         let begun = self.set_flush(flush).and_then(|()| self.execute("BEGIN IMMEDIATE"));
-        begun.map_err(|error| Failure::Begin(self.told(&error)))?;
+        begun.map_err(|error| Failure::Begin(self.translate(&error)))?;
         let now = Timestamp::now().as_millis();
         let mut outcomes = Vec::new();
         let mut failed = None;
         for work in group {
             match self.perform(work, now) {
                 Ok(done) => outcomes.push(Ok(done)),
-                Err(Trouble::Refused(error)) => outcomes.push(Err(error)),
-                Err(Trouble::Sql(error)) => {
-                    failed = Some(self.told(&error));
+                Err(StoreError::Refused(error)) => outcomes.push(Err(error)),
+                Err(StoreError::Sql(error)) => {
+                    failed = Some(self.translate(&error));
                     break;
                 }
             }
         }
         let done = match failed {
             Some(error) => Err(error),
-            None => self.execute("COMMIT").map_err(|error| self.told(&error)),
+            None => self.execute("COMMIT").map_err(|error| self.translate(&error)),
         };
         match done {
             Ok(()) => Ok(outcomes),
@@ -237,13 +237,13 @@ impl Writer {
         }
     }
 
-    fn perform(&self, work: &Work, now: i64) -> Result<Done, Trouble> {
+    fn perform(&self, work: &Work, now: i64) -> Result<WorkResult, StoreError> {
         let connection = &self.connection;
         match work {
-            Work::Create(new) => session::create(connection, &self.this, new).map(Done::claimed),
+            Work::Create(new) => session::create(connection, &self.this, new).map(WorkResult::claimed),
             Work::Claim(id) => {
                 self.give_back(id)?;
-                session::claim(connection, &self.this, &self.unkept, id).map(Done::claimed)
+                session::claim(connection, &self.this, &self.gap_markers, id).map(WorkResult::claimed)
             }
             Work::Append(batch) => {
                 let held = self.held.get(&batch.session).map(|held| held.key);
@@ -252,31 +252,31 @@ impl Writer {
                     None => session::key(connection, &batch.session)?
                         .ok_or_else(|| JournalError::NoSuchSession(batch.session.clone()))?,
                 };
-                append(connection, key, batch, now).map(|()| Done::Appended)
+                append(connection, key, batch, now).map(|()| WorkResult::Appended)
             }
-            Work::Release { session, owner, told } => {
-                session::release(connection, session, owner, *told).map(|()| Done::Released)
+            Work::Release { session, owner, last_sent } => {
+                session::release(connection, session, owner, *last_sent).map(|()| WorkResult::Released)
             }
             Work::Remove(id) => {
                 self.give_back(id)?;
-                session::remove(connection, &self.this, id).map(Done::Removed)
+                session::remove(connection, &self.this, id).map(WorkResult::Removed)
             }
-            Work::KeepTask(task) => task::keep(connection, task).map(|()| Done::TaskKept),
-            Work::BeginTask(task) => task::begin(connection, task).map(|()| Done::TaskKept),
+            Work::KeepTask(task) => task::keep(connection, task).map(|()| WorkResult::TaskKept),
+            Work::BeginTask(task) => task::begin(connection, task).map(|()| WorkResult::TaskKept),
         }
     }
 
-    /// Gives a log back that was given up when that could not be written.
-    fn give_back(&self, id: &SessionId) -> Result<(), Trouble> {
-        let Some(Held { owner, given_up: Some(told), .. }) = self.held.get(id) else { return Ok(()) };
-        match session::release(&self.connection, id, owner, *told) {
-            // Another process has it by now, or it is gone: either way it is given back.
-            Ok(()) | Err(Trouble::Refused(_)) => Ok(()),
+    /// Retries the release of a log that could not be written.
+    fn give_back(&self, id: &SessionId) -> Result<(), StoreError> {
+        let Some(OwnedLog { owner, given_up: Some(last_sent), .. }) = self.held.get(id) else { return Ok(()) };
+        match session::release(&self.connection, id, owner, *last_sent) {
+            // Another process owns it, or it is gone: either way it is released.
+            Ok(()) | Err(StoreError::Refused(_)) => Ok(()),
             Err(trouble) => Err(trouble),
         }
     }
 
-    fn answer(&mut self, group: Vec<(Work, Reply)>, outcomes: Vec<Result<Done, JournalError>>) {
+    fn answer(&mut self, group: Vec<(Work, Reply)>, outcomes: Vec<Result<WorkResult, JournalError>>) {
         for ((work, reply), outcome) in group.into_iter().zip(outcomes) {
             let answer = match outcome {
                 Ok(done) => Ok(self.note(&work, done)),
@@ -285,37 +285,37 @@ impl Writer {
                     Err(error)
                 }
             };
-            // Whoever asked may have stopped waiting; it is done all the same.
+            // The caller may have stopped waiting; the work is done all the same.
             reply.send(answer).ok();
         }
     }
 
-    /// Remembers what was just committed. Tells of a claim, if it was one.
-    fn note(&mut self, work: &Work, done: Done) -> Option<Claim> {
+    /// Records what was just committed. Returns the claim, if it was one.
+    fn note(&mut self, work: &Work, done: WorkResult) -> Option<Claim> {
         match done {
-            Done::Claimed(claimed) => {
+            WorkResult::Claimed(claimed) => {
                 let Claimed { key, claim, former } = *claimed;
-                let held = Held { key, owner: claim.owner.clone(), given_up: None };
+                let held = OwnedLog { key, owner: claim.owner.clone(), given_up: None };
                 let before = self.held.insert(claim.record.id.clone(), held);
-                before.map(|held| held.owner).iter().chain(&former).for_each(|owner| self.unkept.forget(owner));
+                before.map(|held| held.owner).iter().chain(&former).for_each(|owner| self.gap_markers.forget(owner));
                 return Some(claim);
             }
-            Done::Released => {
+            WorkResult::Released => {
                 if let Work::Release { session, owner, .. } = work {
                     self.held.remove(session);
-                    self.unkept.forget(owner);
+                    self.gap_markers.forget(owner);
                 }
             }
-            Done::Removed(former) => {
-                former.iter().for_each(|owner| self.unkept.forget(owner));
+            WorkResult::Removed(former) => {
+                former.iter().for_each(|owner| self.gap_markers.forget(owner));
                 self.sweeping = true;
             }
-            Done::Appended | Done::TaskKept => {}
+            WorkResult::Appended | WorkResult::TaskKept => {}
         }
         None
     }
 
-    /// Remembers what was not done, before whoever asked hears of it and goes on without the log.
+    /// Records a failure, before the caller learns of it and continues without the log.
     fn note_failure(&mut self, work: &Work, error: &JournalError) {
         let (session, owner) = match work {
             Work::Append(batch) => (&batch.session, &batch.owner),
@@ -327,13 +327,13 @@ impl Writer {
             _ if matches!(error, JournalError::Lost(_) | JournalError::NoSuchSession(_)) => {
                 self.held.remove(session);
             }
-            Work::Release { told, .. } => held.given_up = Some(*told),
-            _ => self.unkept.note(owner),
+            Work::Release { last_sent, .. } => held.given_up = Some(*last_sent),
+            _ => self.gap_markers.note(owner),
         }
     }
 
-    /// What SQLite's error means, asked before anything else is done.
-    fn told(&self, error: &rusqlite::Error) -> JournalError {
+    /// SQLite's error for the hub; must be called first.
+    fn translate(&self, error: &rusqlite::Error) -> JournalError {
         journal_error(&self.path, error)
     }
 
@@ -351,7 +351,7 @@ impl Writer {
         }
         let begun = self.set_flush(Flush::Soon).and_then(|()| self.execute("BEGIN IMMEDIATE"));
         let mut gone = Vec::new();
-        let moved = begun.map_err(Trouble::Sql).and_then(|()| {
+        let moved = begun.map_err(StoreError::Sql).and_then(|()| {
             for (id, held) in &self.held {
                 self.give_back(id)?;
                 if held.given_up.is_some() || !session::refresh(&self.connection, held.key, &held.owner)? {
@@ -363,7 +363,7 @@ impl Writer {
         match moved {
             Ok(()) => {
                 for held in gone.iter().filter_map(|id| self.held.remove(id)) {
-                    self.unkept.forget(&held.owner);
+                    self.gap_markers.forget(&held.owner);
                 }
             }
             Err(trouble) => {
@@ -382,19 +382,19 @@ impl Writer {
             .and_then(|more| self.execute("COMMIT").map(|()| more));
         self.sweeping = swept.unwrap_or_else(|error| {
             self.roll_back();
-            // What is left is swept after the next start.
+            // The rest is deleted after the next start.
             tracing::warn!(%error, "events of removed sessions were not deleted");
             false
         });
         self.call_keeper();
     }
 
-    /// Gives back what we still have and leaves one file behind.
+    /// Releases our logs and leaves one file behind.
     fn end(mut self) {
-        let released = std::mem::take(&mut self.held).into_iter().map(|(session, Held { owner, given_up, .. })| {
-            // Nobody said what was told: if it was noted that something is missing, something is.
-            let noted = || if self.unkept.is_noted(&owner) { u64::MAX } else { 0 };
-            Work::Release { session, told: given_up.unwrap_or_else(noted), owner }
+        let released = std::mem::take(&mut self.held).into_iter().map(|(session, OwnedLog { owner, given_up, .. })| {
+            // Nobody reported the last event sent out: a marker means that some are missing.
+            let noted = || if self.gap_markers.is_noted(&owner) { u64::MAX } else { 0 };
+            Work::Release { session, last_sent: given_up.unwrap_or_else(noted), owner }
         });
         let released: Vec<Work> = released.collect();
         if !released.is_empty() {
@@ -416,13 +416,13 @@ impl Writer {
 
     fn call_keeper(&mut self) {
         let pages = self.pages.load(Ordering::Relaxed);
-        // The log began anew.
+        // The write-ahead log was restarted.
         self.called_at = self.called_at.min(pages);
         if pages - self.called_at < CHECKPOINT_PAGES {
             return;
         }
         if pages >= MOST_PAGES {
-            // The keeper does not keep up: better that somebody waits than that the disk fills.
+            // Checkpoints fall behind: delay callers rather than fill the disk.
             checkpoint(&self.connection, CheckpointMode::FULL);
             self.called_at = pages;
         } else if self.keeper.try_send(()).is_ok() {
@@ -430,8 +430,8 @@ impl Writer {
         }
     }
 
-    /// With write-ahead logging, `NORMAL` outlives this process and `FULL` a power cut. What was written before under
-    /// `NORMAL` lies in the same file, so a later flush takes it along.
+    /// With write-ahead logging, `NORMAL` survives a process crash and `FULL` a power failure. Earlier writes under
+    /// `NORMAL` are in the same file, so a later flush includes them.
     fn set_flush(&mut self, flush: Flush) -> rusqlite::Result<()> {
         if self.flush != flush {
             let level = match flush {
@@ -449,7 +449,7 @@ impl Writer {
     }
 
     fn roll_back(&self) {
-        // SQLite may have done so itself.
+        // SQLite may have rolled back itself.
         if !self.connection.is_autocommit()
             && let Err(error) = self.execute("ROLLBACK")
         {
@@ -458,18 +458,18 @@ impl Writer {
     }
 }
 
-impl Done {
+impl WorkResult {
     fn claimed(claimed: Claimed) -> Self {
         Self::Claimed(Box::new(claimed))
     }
 }
 
 impl Work {
-    /// Beginning, taking up and letting go is seldom, and is promised to somebody.
+    /// Creating, claiming and releasing are rare, and are acknowledged as durable.
     fn flush(&self) -> Flush {
         match self {
             Self::Append(batch) => batch.flush,
-            // Made from the log: what a power cut takes of both fits together, since they lie in one file.
+            // Derived from the log: a power failure affects both consistently, since they are in one file.
             Self::KeepTask(_) | Self::BeginTask(_) => Flush::Soon,
             Self::Create(_) | Self::Claim(_) | Self::Release { .. } | Self::Remove(_) => Flush::Now,
         }

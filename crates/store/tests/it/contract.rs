@@ -232,7 +232,7 @@ async fn what_is_kept_already_is_not_kept_twice(place: &impl Place) {
         let taken = *seqs.start();
         let other = seqs.map(|seq| said(id, seq, "something else")).collect();
         let error = journal.append(batch(id, &claim.owner, other)).await.unwrap_err();
-        let why = format!("entry {taken} of session {id} is kept already, and is another one");
+        let why = format!("entry {taken} of session {id} is already stored, with other content");
         assert_eq!(error, JournalError::Other(why));
     }
     assert_eq!(all(&*journal, id).await, entries);

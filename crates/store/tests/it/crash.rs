@@ -66,7 +66,7 @@ async fn check(file: &File, acked: &BTreeMap<String, u64>, round: u64) -> [u64; 
     let store = file.store();
     let mut epochs = [0; SESSIONS.len()];
     for (session, known) in SESSIONS.iter().zip(&mut epochs) {
-        let (kept, epoch) = take_up(&store, session).await;
+        let (kept, epoch) = resume(&store, session).await;
         let told = acked.get(*session).copied().unwrap_or(0);
         assert!(kept >= told, "round {round}: {session} was acknowledged to {told}, kept to {kept}");
         *known = epoch;
@@ -76,7 +76,7 @@ async fn check(file: &File, acked: &BTreeMap<String, u64>, round: u64) -> [u64; 
 }
 
 /// The log is whole, and can be taken up. Tells how long it is, and its epoch.
-async fn take_up(store: &multitap_store::Store, session: &str) -> (u64, u64) {
+async fn resume(store: &multitap_store::Store, session: &str) -> (u64, u64) {
     let id = SessionId::from(session);
     let claim = store.claim(id.clone()).await.unwrap();
     let entries = all(store, &id).await;

@@ -5,7 +5,7 @@ use std::io::{Seek as _, SeekFrom, Write as _};
 use std::time::Duration;
 
 use multitap_hub::{Filter, Flush, Journal as _, JournalError};
-use multitap_store::{Limits, Store};
+use multitap_store::{Store, StoreLimits};
 
 use crate::scene::{File, Place as _, after, all, batch, begin, said, some};
 
@@ -27,7 +27,7 @@ async fn the_log_is_for_its_user_alone() {
 #[tokio::test]
 async fn a_full_disk_is_said_so_and_passes() {
     let file = File::new();
-    let store = Store::open_within(file.path(), Limits { bytes: Some(400_000) }).unwrap();
+    let store = Store::open_within(file.path(), StoreLimits { bytes: Some(400_000) }).unwrap();
     let (claim, other) = (begin(&store).await, begin(&store).await);
     let id = &claim.record.id;
     let mut kept = 0;
@@ -60,7 +60,7 @@ async fn a_full_disk_is_said_so_and_passes() {
 #[tokio::test]
 async fn one_that_finds_no_room_does_not_hurt_those_beside_it() {
     let file = File::new();
-    let store = Store::open_within(file.path(), Limits { bytes: Some(300_000) }).unwrap();
+    let store = Store::open_within(file.path(), StoreLimits { bytes: Some(300_000) }).unwrap();
     let (large, small) = (begin(&store).await, begin(&store).await);
     let (large_id, small_id) = (&large.record.id, &small.record.id);
     for round in 1..=10 {

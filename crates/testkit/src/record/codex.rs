@@ -91,7 +91,7 @@ fn with_server(name: &'static str, about: &'static str) -> Talk {
     opened(server(name, about).with(|case| case.args(&["-c", servers])), "untrusted")
 }
 
-/// A conversation of an earlier process: listed, read, taken up and forked.
+/// A conversation of an earlier process: listed, read, resumed and forked.
 fn resumed() -> Talk {
     let before =
         asks("as_resume_a", "the conversation to come back to").turn("remember the word cobalt [[text:noted]]");

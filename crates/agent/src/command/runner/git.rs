@@ -1,10 +1,10 @@
-//! What makes git run something else: settings on its command line, aliases, options that name programs.
+//! What makes Git run another program: settings on its command line, aliases, options that name programs.
 //!
-//! A command that git does not have itself is an alias or a program of that name, so only known ones are trusted.
+//! A subcommand that Git does not know is an alias or an external program, so only known ones are trusted.
 
-use super::super::looks::long;
+use super::super::read_only::long;
 
-/// Commands of git that run nothing but what the repository's own settings say.
+/// Git subcommands that run only what the repository's settings say.
 const PLAIN: &[&str] = &[
     "add",
     "am",
@@ -91,7 +91,8 @@ const PLAIN: &[&str] = &[
     "write-tree",
 ];
 
-/// Options that name a program, a place whose settings do, or a file to write, which may be such a setting.
+/// Options that name a program, a repository whose settings name one, or a file to write, which may be such a
+/// setting.
 const OPTIONS: &[&str] = &[
     "--output",
     "--config-env",
@@ -107,7 +108,7 @@ const OPTIONS: &[&str] = &[
     "--extcmd",
 ];
 
-/// Settings that name no program, by their beginning, in small letters.
+/// Prefixes of settings that name no program, in lower case.
 const HARMLESS: &[&str] = &[
     "user.",
     "author.",
@@ -170,7 +171,7 @@ fn is_short(text: &str) -> bool {
     text.starts_with('-') && !text.starts_with("--")
 }
 
-/// The command and what stands behind it; none if there are flags alone.
+/// The subcommand and its arguments; `None` if there are only options.
 fn command<'a>(arguments: &'a [&'a str]) -> Option<(&'a str, &'a [&'a str])> {
     let mut rest = arguments;
     loop {
@@ -200,7 +201,7 @@ fn is_harmless(name: &str) -> bool {
     HARMLESS.iter().any(|harmless| name.starts_with(harmless))
 }
 
-/// Whether `-s NAME` names a strategy that git does not have: it runs `git-merge-NAME` then.
+/// Whether `-s NAME` names a merge strategy that Git does not have: it runs `git-merge-NAME` then.
 fn names_a_strategy(rest: &[&str]) -> bool {
     let known = ["ort", "recursive", "resolve", "octopus", "ours", "subtree"];
     let next = rest.iter().skip(1).copied().chain([""]);
@@ -216,7 +217,7 @@ fn names_a_strategy(rest: &[&str]) -> bool {
 /// Whether `git config` does more than read, or set what is harmless.
 fn configures(rest: &[&str]) -> bool {
     let reads = ["--get", "--get-all", "--get-regexp", "--list", "-l"];
-    // A value, or a pattern behind it, may be one of these words as well.
+    // Values and patterns after the subcommand may look like one.
     let command = rest.iter().find(|text| !text.starts_with('-'));
     if rest.iter().any(|text| reads.contains(text)) || matches!(command, Some(&"get" | &"list")) {
         return false;

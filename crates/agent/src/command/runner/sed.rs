@@ -1,4 +1,4 @@
-//! Whether a script for sed runs commands or writes files (`e`, `w`, `s///e`): all but the plainest scripts may.
+//! Whether a sed script runs commands or writes files (`e`, `w`, `s///e`): all but the plainest scripts may.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -8,7 +8,7 @@ pub(super) fn runs_others(arguments: &[&str]) -> bool {
     let (mut scripts, mut bare): (Vec<&str>, Option<&str>) = (Vec::new(), None);
     while let Some(word) = words.next() {
         match *word {
-            // What stands before it was already compiled without it.
+            // Scripts before it were compiled without the sandbox.
             "--sandbox" if scripts.is_empty() => return false,
             "-e" | "--expression" => scripts.extend(words.next().copied()),
             "-n" | "-E" | "-r" | "-s" | "-u" | "-z" | "-i" | "--quiet" | "--silent" | "--regexp-extended"
@@ -40,7 +40,7 @@ fn is_plain(script: &str) -> bool {
     }
 }
 
-/// Reads one command with its addresses; none if it is not among the plain ones.
+/// Reads one command with its addresses; `None` if it is not a plain one.
 fn command(rest: &mut Peekable<Chars<'_>>) -> Option<()> {
     address(rest)?;
     if rest.next_if_eq(&',').is_some() {
@@ -76,7 +76,8 @@ fn address(rest: &mut Peekable<Chars<'_>>) -> Option<()> {
     Some(())
 }
 
-/// Reads on behind the next delimiter. In brackets it may stand for itself, so brackets with one in them are not plain.
+/// Reads up to and including the next delimiter. Inside brackets a delimiter may be literal, so such brackets are not
+/// plain.
 fn until(rest: &mut Peekable<Chars<'_>>, delimiter: char) -> Option<()> {
     let mut in_brackets = false;
     loop {

@@ -1,4 +1,4 @@
-//! A reply, from the provider's words to ours. Holds no connection: events come in one by one.
+//! Decodes a reply from the provider's events. Holds no connection: events come in one by one.
 
 use std::collections::BTreeSet;
 
@@ -7,22 +7,22 @@ use multitap_event::TokenUsage;
 use serde_json::{Map, Value};
 
 use super::mark::Mark;
-use super::tap::{Aside, Tap};
+use super::tap::{RawReport, Tap};
 use crate::conversation::Call;
 use crate::model::choice::Target;
 use crate::model::vendor::Api;
 use crate::model::{Delta, Reply};
 
-/// What is still open of a reply.
+/// The part of a reply that is still open.
 #[derive(Debug)]
 pub(super) struct Decoder {
     api: Api,
     vendor: &'static str,
     mark: Mark,
     tap: Tap,
-    /// The signature of the thought that is being had, as far as it came.
+    /// The signature of the current thought, as far as it arrived.
     signature: String,
-    /// A thought was had that only its text proves.
+    /// The current thought has no signature; its text is its only proof.
     unsigned: bool,
     ids: BTreeSet<String>,
     failed: Option<Value>,
@@ -31,9 +31,9 @@ pub(super) struct Decoder {
 
 /// How a reply ended.
 #[derive(Debug)]
-pub(super) enum End {
+pub(super) enum ReplyEnd {
     Whole(Reply),
-    /// It broke off.
+    /// It was interrupted.
     Broken,
 }
 
@@ -52,7 +52,7 @@ impl Decoder {
         }
     }
 
-    /// Takes in what came before the end.
+    /// Takes in an event before the end.
     pub(super) fn take(&mut self, event: ChatStreamEvent) -> Vec<Delta> {
         let mut out = self.asides();
         match event {
@@ -62,7 +62,7 @@ impl Decoder {
             }
             ChatStreamEvent::ReasoningChunk(chunk) => {
                 if self.api == Api::Messages {
-                    // The block before it is over.
+                    // The previous block is complete.
                     self.end_thought(&mut out);
                 }
                 self.unsigned = self.api == Api::Chat;
@@ -72,14 +72,14 @@ impl Decoder {
             ChatStreamEvent::ToolCallChunk(chunk) if self.api == Api::GenerateContent => {
                 self.gemini_call(chunk.tool_call, &mut out);
             }
-            // Others come piece by piece, and are whole at the end.
+            // Calls of other providers arrive in pieces, and are complete at the end.
             ChatStreamEvent::ToolCallChunk(_) => self.end_thought(&mut out),
             ChatStreamEvent::Start | ChatStreamEvent::Heartbeat | ChatStreamEvent::End(_) => {}
         }
         out
     }
 
-    pub(super) fn end(&mut self, end: StreamEnd) -> (Vec<Delta>, End) {
+    pub(super) fn end(&mut self, end: StreamEnd) -> (Vec<Delta>, ReplyEnd) {
         let mut out = self.asides();
         self.end_thought(&mut out);
         let (usage, stop) = (end.captured_usage.clone(), end.captured_stop_reason.clone());
@@ -88,15 +88,15 @@ impl Decoder {
                 out.push(Delta::Call(self.call(call, None)));
             }
         }
-        // These two are told to have ended also when the connection was lost.
+        // For these two APIs the library reports an end also when the connection was lost.
         if stop.is_none() && matches!(self.api, Api::Responses | Api::GenerateContent) {
-            return (out, End::Broken);
+            return (out, ReplyEnd::Broken);
         }
         let cut_short = stop.and_then(|stop| self.cut_short(&stop));
-        (out, End::Whole(Reply { usage: usage.and_then(tokens), cut_short }))
+        (out, ReplyEnd::Whole(Reply { usage: usage.and_then(tokens), cut_short }))
     }
 
-    /// What the provider said of an error beside it.
+    /// The provider's own error report, if the library does not pass it on.
     pub(super) fn failed(&mut self) -> Option<Value> {
         self.asides();
         self.failed.take()
@@ -113,12 +113,12 @@ impl Decoder {
         let mut out = Vec::new();
         for aside in self.tap.drain() {
             match aside {
-                Aside::Signature(signature) => {
+                RawReport::Signature(signature) => {
                     self.end_thought(&mut out);
                     out.push(Delta::Signature(self.mark.put(&signature)));
                 }
-                Aside::Failed(why) => self.failed = Some(why),
-                Aside::Cut(why) => self.cut = Some(why),
+                RawReport::Failed(why) => self.failed = Some(why),
+                RawReport::Cut(why) => self.cut = Some(why),
             }
         }
         out
@@ -131,7 +131,7 @@ impl Decoder {
         }
     }
 
-    /// A call of Gemini's comes whole, and with a signature of its own, which was told before it too.
+    /// A call of Gemini arrives whole, with a signature of its own, which also precedes it.
     fn gemini_call(&mut self, call: ToolCall, out: &mut Vec<Delta>) {
         let own = call.thought_signatures.as_ref().and_then(|all| all.first()).cloned();
         if let Some(own) = &own
@@ -156,7 +156,7 @@ impl Decoder {
         }
     }
 
-    /// The call's own id if no other call of this reply has it.
+    /// The call's own id, unless another call of this reply has it.
     fn id(&mut self, call: &ToolCall) -> String {
         let mut id = call.call_id.clone();
         while id.is_empty() || !self.ids.insert(id.clone()) {
@@ -182,7 +182,7 @@ impl Decoder {
             }
             StopReason::MaxTokens(_) => Some("the reply reached the limit on its length".to_owned()),
             StopReason::ContentFilter(word) => Some(filtered(word)),
-            // Only Gemini has reasons that are neither an end nor a limit.
+            // Only Gemini has stop reasons that are neither an end nor a limit.
             StopReason::Other(word) if self.api == Api::GenerateContent => Some(filtered(word)),
             StopReason::Completed(_) | StopReason::ToolCall(_) | StopReason::StopSequence(_) | StopReason::Other(_) => {
                 None

@@ -1,6 +1,6 @@
-//! What the model is asked, from our words to the provider's: the conversation and the tools.
+//! Encodes the conversation and the tools for a provider.
 //!
-//! Must not come in: what is asked of the model beside them (`options`), the network.
+//! Must not come in: other request options (`options`), the network.
 
 use std::collections::BTreeSet;
 
@@ -10,30 +10,30 @@ use genai::chat::{
 use multitap_event::Image;
 use serde_json::{Value, json};
 
-use super::Recall;
+use super::ThoughtReplay;
 use super::mark::Mark;
-use crate::conversation::{Answer, Call, Message, Part, Said};
+use crate::conversation::{Answer, Call, Message, Part, UserText};
 use crate::model::Request;
 use crate::model::catalog::{self, Thinking};
 use crate::model::choice::Target;
 use crate::model::vendor::Api;
 use crate::tool::Spec;
 
-/// Stands for a message in which nothing was said, which no provider takes.
+/// Replaces an empty message, which no provider accepts.
 const NOTHING_SAID: &str = "(no words)";
 
-/// What Gemini takes in place of a signature that it did not give, so that a call of another model is let through.
+/// What Gemini accepts instead of a signature, so that another model's call passes.
 const NOT_SIGNED: &str = "skip_thought_signature_validator";
 
-/// How many of the last messages from our side begin a part that the provider may keep for the next request.
+/// How many of the last messages from our side mark a cacheable prefix.
 const KEPT: usize = 2;
 
-pub(super) fn request(target: &Target, request: &Request, recall: Recall) -> ChatRequest {
+pub(super) fn request(target: &Target, request: &Request, recall: ThoughtReplay) -> ChatRequest {
     let encoder = Encoder { target, mark: Mark::of(target), recall };
     let mut messages = encoder.messages(&request.messages);
     let mut chat = ChatRequest::default();
     if target.api == Api::Messages {
-        // As a message, because only so the provider can be told to keep it.
+        // As a message, because only messages can be marked as cacheable.
         if !request.system.is_empty() {
             messages.insert(0, ChatMessage::system(request.system.clone()).with_options(CacheControl::Ephemeral));
         }
@@ -52,7 +52,7 @@ pub(super) fn request(target: &Target, request: &Request, recall: Recall) -> Cha
     chat
 }
 
-/// The tools that must be named because calls of them are told of, though none may be called now.
+/// Tools that must be declared because the conversation mentions calls of them, though none may be called now.
 pub(super) fn called_before(api: Api, messages: &[Message]) -> Vec<Tool> {
     if api != Api::Messages {
         return Vec::new();
@@ -69,7 +69,7 @@ pub(super) fn called_before(api: Api, messages: &[Message]) -> Vec<Tool> {
     names.into_iter().map(|name| Tool::new(name).with_schema(json!({ "type": "object" }))).collect()
 }
 
-/// Marks the end of what will be sent again next time.
+/// Marks the end of the prefix that the next request will repeat.
 fn keep(messages: &mut [ChatMessage]) {
     let ours = messages.iter_mut().rev().filter(|message| matches!(message.role, ChatRole::User | ChatRole::Tool));
     for message in ours.take(KEPT) {
@@ -81,7 +81,7 @@ fn tool(api: Api, spec: &Spec) -> Tool {
     let tool =
         Tool::new(spec.name.as_str()).with_description(spec.description.clone()).with_schema(spec.parameters.clone());
     match api {
-        // It would otherwise ask for every argument, also those that may be left out.
+        // Strict mode would require every argument, also optional ones.
         Api::Responses | Api::Chat => tool.with_strict(false),
         Api::Messages | Api::GenerateContent => tool,
     }
@@ -90,12 +90,12 @@ fn tool(api: Api, spec: &Spec) -> Tool {
 struct Encoder<'a> {
     target: &'a Target,
     mark: Mark,
-    recall: Recall,
+    recall: ThoughtReplay,
 }
 
 impl Encoder<'_> {
     fn messages(&self, messages: &[Message]) -> Vec<ChatMessage> {
-        // Where the user spoke last: before it, a thought is over.
+        // The user's last message: a thought before it is finished.
         let turn = messages.iter().rposition(|message| matches!(message, Message::User(_))).unwrap_or(0);
         let mut out = Vec::with_capacity(messages.len());
         for (index, message) in messages.iter().enumerate() {
@@ -108,10 +108,10 @@ impl Encoder<'_> {
         out
     }
 
-    /// What the model said; in several messages where the provider wants thoughts in their place among them.
+    /// The model's message; several messages where the provider wants thoughts at their place among them.
     fn assistant(&self, parts: &[Part], in_turn: bool) -> Vec<ChatMessage> {
         let mut runs: Vec<Vec<ContentPart>> = vec![Vec::new()];
-        // Newer models of Google's want a signature on the first call, from the thought before it or its own.
+        // Newer Google models require a signature on the first call, from the thought before it or its own.
         let wanted = self.target.api == Api::GenerateContent
             && matches!(catalog::gemini_thinking(&self.target.model), Thinking::Adaptive { .. });
         let (mut unsigned, mut called) = (wanted, false);
@@ -140,15 +140,15 @@ impl Encoder<'_> {
         runs.into_iter().filter(|run| !run.is_empty()).map(ChatMessage::assistant).collect()
     }
 
-    /// A thought as its own model knows it again; nothing for any other.
+    /// A thought in the form that its own model recognises; empty for any other model.
     fn thought(&self, text: &str, signature: Option<&str>, in_turn: bool) -> Vec<ContentPart> {
         let Some(signature) = signature.and_then(|signature| self.mark.own(signature)) else { return Vec::new() };
-        if self.recall == Recall::Nothing {
+        if self.recall == ThoughtReplay::Nothing {
             return Vec::new();
         }
         match self.target.api {
             Api::Messages => match serde_json::from_str::<Value>(signature) {
-                // Hidden from us too, and given back as it came.
+                // Encrypted for us too; sent back as it came.
                 Ok(data @ Value::Object(_)) => vec![ContentPart::Custom(CustomPart { model_iden: None, data })],
                 _ if signature.is_empty() => Vec::new(),
                 _ => vec![
@@ -158,7 +158,7 @@ impl Encoder<'_> {
             },
             Api::Responses | Api::GenerateContent if signature.is_empty() => Vec::new(),
             Api::Responses | Api::GenerateContent => vec![ContentPart::ThoughtSignature(signature.to_owned())],
-            // Wanted back while the model is at the same task, and only then.
+            // Required while the model is at the same task, and only then.
             Api::Chat if in_turn && !text.is_empty() => vec![ContentPart::ReasoningContent(text.to_owned())],
             Api::Chat => Vec::new(),
         }
@@ -166,12 +166,12 @@ impl Encoder<'_> {
 
     fn call(&self, call: &Call, unsigned: bool) -> ToolCall {
         let own = call.signature.as_deref().and_then(|signature| self.mark.own(signature));
-        let own = own.filter(|_| self.recall == Recall::Thoughts).map(str::to_owned);
+        let own = own.filter(|_| self.recall == ThoughtReplay::Thoughts).map(str::to_owned);
         let signature = own.or_else(|| unsigned.then(|| NOT_SIGNED.to_owned()));
         ToolCall {
             call_id: call.id.clone(),
             fn_name: call.name.clone(),
-            // Providers refuse arguments that are no object, also when it was their model that sent them.
+            // Providers refuse arguments that are not an object, even if their model sent them.
             fn_arguments: match &call.arguments {
                 Value::Object(_) => call.arguments.clone(),
                 Value::String(text) => json!({ "unreadable": text }),
@@ -189,10 +189,10 @@ impl Encoder<'_> {
             return vec![ChatMessage::tool(results.collect::<Vec<_>>())];
         }
         let response = |answer: &Answer| {
-            ContentPart::ToolResponse(ToolResponse::new(&answer.id, told(answer)).with_fn_name(&answer.name))
+            ContentPart::ToolResponse(ToolResponse::new(&answer.id, reported(answer)).with_fn_name(&answer.name))
         };
         let mut messages = vec![ChatMessage::tool(answers.iter().map(response).collect::<Vec<_>>())];
-        // These take no pictures in a result: they follow it.
+        // These APIs take no pictures in a result: they follow it.
         let pictures: Vec<_> = answers.iter().filter(|answer| !answer.images.is_empty()).collect();
         if !pictures.is_empty() {
             let shown = pictures.into_iter().flat_map(|answer| {
@@ -211,7 +211,7 @@ fn push(runs: &mut [Vec<ContentPart>], part: ContentPart) {
     }
 }
 
-fn user(said: &Said) -> ChatMessage {
+fn user(said: &UserText) -> ChatMessage {
     if said.images.is_empty() {
         let words = if said.text.trim().is_empty() { NOTHING_SAID } else { &said.text };
         return ChatMessage::user(words);
@@ -228,8 +228,8 @@ fn image(image: &Image) -> ContentPart {
     ContentPart::Binary(Binary::from_base64(&image.media_type, image.data.as_str(), None))
 }
 
-/// A result for a provider that has no word for one that failed.
-fn told(answer: &Answer) -> String {
+/// A result for a provider that cannot mark a failure.
+fn reported(answer: &Answer) -> String {
     match (answer.failed, answer.text.is_empty()) {
         (true, _) => format!("Error: {}", answer.text),
         (false, true) => "(no output)".to_owned(),
@@ -237,7 +237,7 @@ fn told(answer: &Answer) -> String {
     }
 }
 
-/// A result for Anthropic, which takes failures and pictures in it.
+/// A result for Anthropic, which takes failures and pictures.
 fn tool_result(answer: &Answer) -> Value {
     let mut content = Vec::new();
     if !answer.text.trim().is_empty() {

@@ -1,31 +1,31 @@
-//! What went wrong, for people and for whoever decides whether to try again. Keys never come through.
+//! Turns provider errors into messages for people, and into a kind that decides about retries. Keys never appear.
 
 use std::error::Error as StdError;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use genai::webc::StreamTimeout;
-use jiff::Timestamp;
-use reqwest::header::HeaderMap;
+use multitap_outbound::retry_after;
 use serde_json::Value;
 
 use crate::model::choice::Target;
 use crate::model::vendor::{Api, Vendor};
 use crate::model::{ModelError, ModelErrorKind, catalog};
 
-/// How much of a provider's own words is repeated.
+/// How much of a provider's message is repeated.
 const REPEATED: usize = 400;
 
-/// The provider's own account of it.
+/// The provider's own error report.
 #[derive(Debug, Default)]
-struct Account {
+struct ProviderReport {
     message: Option<String>,
-    /// Its words for the kind of error.
+    /// The provider's codes for the kind of error.
     words: Vec<String>,
     status: Option<u16>,
     retry_after: Option<Duration>,
 }
 
-/// Why there is no reply, or only a part of one. `aside` is what the provider said of it beside.
+/// Why there is no reply, or only part of one. `aside` is the provider's own report, if the library did not pass it
+/// on.
 pub(super) fn of(target: &Target, error: &genai::Error, aside: Option<Value>) -> ModelError {
     if let Some(aside) = aside {
         return said(target, &account(&aside), None);
@@ -34,7 +34,7 @@ pub(super) fn of(target: &Target, error: &genai::Error, aside: Option<Value>) ->
         genai::Error::HttpError { status, body, headers, .. } => {
             let body = serde_json::from_str(body).unwrap_or_else(|_| Value::String(body.clone()));
             let mut account = account(&body);
-            account.retry_after = retry_after(headers, Timestamp::now()).or(account.retry_after);
+            account.retry_after = retry_after(headers, SystemTime::now()).or(account.retry_after);
             said(target, &account, Some(status.as_u16()))
         }
         genai::Error::ChatResponse { body, .. } => said(target, &account(body), None),
@@ -50,13 +50,13 @@ pub(super) fn of(target: &Target, error: &genai::Error, aside: Option<Value>) ->
     }
 }
 
-/// The reply ended before it was whole.
+/// The reply ended before it was complete.
 pub(super) fn broken_off(target: &Target) -> ModelError {
     let why = format!("the connection to {} was lost before the reply was whole", who(target));
     make(target, ModelErrorKind::Connection, why, None, None)
 }
 
-/// The connection cannot even be tried.
+/// No connection can be attempted.
 pub(super) fn unready(target: &Target, why: &str) -> ModelError {
     make(target, ModelErrorKind::Refused, format!("cannot connect to {}: {why}", who(target)), None, None)
 }
@@ -86,7 +86,7 @@ fn connection(target: &Target, error: &(dyn StdError + 'static)) -> ModelError {
     make(target, kind, why, None, None)
 }
 
-fn said(target: &Target, account: &Account, status: Option<u16>) -> ModelError {
+fn said(target: &Target, account: &ProviderReport, status: Option<u16>) -> ModelError {
     let status = status.or(account.status);
     let kind = kind(account, status);
     let (who, model) = (who(target), &target.model);
@@ -127,14 +127,14 @@ fn hint(target: &Target) -> String {
     format!(". Is OPENAI_BASE_URL right? If the server speaks OpenAI's other API, set OPENAI_API={other}")
 }
 
-fn kind(account: &Account, status: Option<u16>) -> ModelErrorKind {
+fn kind(account: &ProviderReport, status: Option<u16>) -> ModelErrorKind {
     let message = account.message.as_deref().unwrap_or_default().to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| account.words.iter().any(|own| own == word));
     let says = |texts: &[&str]| texts.iter().any(|text| message.contains(text));
     if has(&["context_length_exceeded", "exceed_context_size_error", "request_too_large"]) || says(&TOO_LONG) {
         return ModelErrorKind::TooLong;
     }
-    // Asking again does not bring money.
+    // A retry does not bring money.
     if has(&["insufficient_quota", "billing_error"]) || says(&["credit balance is too low"]) {
         return ModelErrorKind::Refused;
     }
@@ -159,7 +159,7 @@ fn kind(account: &Account, status: Option<u16>) -> ModelErrorKind {
     }
 }
 
-/// How providers and local servers say that a conversation does not fit.
+/// How providers and local servers report a conversation that does not fit.
 const TOO_LONG: [&str; 7] = [
     "prompt is too long",
     "exceed context limit",
@@ -189,14 +189,14 @@ fn who(target: &Target) -> String {
         return target.vendor.name().to_owned();
     }
     match target.vendor {
-        // Almost anything speaks its API.
+        // Many servers speak its API.
         Vendor::OpenAi => format!("the server at {}", target.host()),
         Vendor::Anthropic | Vendor::Gemini => format!("{} at {}", target.vendor.name(), target.host()),
     }
 }
 
-/// Reads what stands in the many shapes of error bodies.
-fn account(body: &Value) -> Account {
+/// Reads the many shapes of error bodies.
+fn account(body: &Value) -> ProviderReport {
     // Gemini may send a list of one.
     let body = body.get(0).unwrap_or(body);
     let error = body.get("error").filter(|error| !error.is_null()).unwrap_or(body);
@@ -206,7 +206,7 @@ fn account(body: &Value) -> Account {
     let details = error.get("details").and_then(Value::as_array).into_iter().flatten();
     let reasons = details.clone().filter_map(|detail| text(detail.get("reason")).map(str::to_owned));
     let delay = details.filter_map(|detail| text(detail.get("retryDelay"))?.strip_suffix('s')?.parse().ok()).next();
-    Account {
+    ProviderReport {
         message: message.map(|message| message.chars().take(REPEATED).collect()),
         words: words.chain(reasons).collect(),
         status: error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok()),
@@ -216,21 +216,6 @@ fn account(body: &Value) -> Account {
 
 fn text(value: Option<&Value>) -> Option<&str> {
     value.and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty())
-}
-
-/// How long the provider wants us to wait: in milliseconds, in seconds, or until a date.
-fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    let number = |text: &str| text.parse::<f64>().ok();
-    if let Some(millis) = text("retry-after-ms").and_then(number) {
-        return Duration::try_from_secs_f64(millis / 1000.0).ok();
-    }
-    let wait = text("retry-after")?;
-    if let Some(seconds) = number(wait) {
-        return Duration::try_from_secs_f64(seconds).ok();
-    }
-    let until = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(wait).ok()?;
-    Some(Duration::try_from(until.duration_since(now)).unwrap_or(Duration::ZERO))
 }
 
 #[cfg(test)]

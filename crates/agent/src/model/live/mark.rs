@@ -1,8 +1,8 @@
-//! Whose a signature is. A thought is known again only by the model that had it, so what is kept of it says which.
+//! Marks signatures with the model they belong to: only that model recognises its thought.
 
 use crate::model::choice::Target;
 
-/// What stands before the signatures of one model.
+/// Prefix of the signatures of one model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mark(String);
 
@@ -11,12 +11,12 @@ impl Mark {
         Self(format!("{} ", target.name()))
     }
 
-    /// A signature with its owner, to be kept in the conversation.
+    /// A signature with its owner, for the conversation.
     pub(super) fn put(&self, signature: &str) -> String {
         format!("{}{signature}", self.0)
     }
 
-    /// The signature, if it is this model's own.
+    /// The signature, if it belongs to this model.
     pub(super) fn own<'a>(&self, kept: &'a str) -> Option<&'a str> {
         kept.strip_prefix(&self.0)
     }

@@ -1,5 +1,5 @@
-//! What is asked of the model beside the conversation: how it thinks, what its answer must look like, what is told of
-//! it. Written here in the provider's own words where the library's would be wrong for newer models.
+//! Request options beside the conversation: thinking, output format, caching. Written here in the provider's own
+//! fields where the library's would be wrong for newer models.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use crate::model::catalog::{self, Off, Thinking};
 use crate::model::choice::Target;
 use crate::model::vendor::Api;
 
-/// How long a provider may be silent before its reply is given up. Models think for minutes.
+/// How long a provider may be silent before its reply is abandoned. Models think for minutes.
 const SILENCE: Duration = Duration::from_secs(600);
 
-/// What Anthropic takes at least, and what is below the length of any reply.
+/// Anthropic's minimum, and a maximum below the length of any reply.
 const BUDGETS: (u32, u32) = (1024, 31_999);
 
 pub(super) fn options(target: &Target, request: &Request, summaries: Summaries, cache_key: &str) -> ChatOptions {
@@ -43,11 +43,12 @@ pub(super) fn options(target: &Target, request: &Request, summaries: Summaries, 
     }
 }
 
-/// For both APIs of OpenAI's.
+/// For both APIs of OpenAI.
 fn openai(options: ChatOptions, model: &str, cache_key: &str) -> ChatOptions {
-    // A budget is not sent. Without an effort the library takes one from the end of the model's name, and cuts it off.
+    // No budget is sent. Without an effort the library would take one from the end of the model's name, and cut it
+    // off.
     let options = options.with_reasoning_effort(ReasoningEffort::Budget(0));
-    // Without a key the library switches off the cache of newer models.
+    // Without a key the library disables the cache of newer models.
     if catalog::openai_thinks(model) { options.with_prompt_cache_key(cache_key) } else { options }
 }
 
@@ -60,7 +61,7 @@ fn with_schema(options: ChatOptions, request: &Request) -> ChatOptions {
     }
 }
 
-/// How hard to try, for models that take no number of tokens.
+/// Effort for models that take no number of tokens.
 fn effort(tokens: u32) -> &'static str {
     match tokens {
         0..=4_000 => "low",
@@ -77,10 +78,10 @@ fn anthropic(model: &str, request: &Request) -> Value {
         (Thinking::Adaptive { .. }, None) => {
             body.insert("thinking".to_owned(), adaptive);
         }
-        (Thinking::Adaptive { off: Off::Said }, Some(0)) => {
+        (Thinking::Adaptive { off: Off::Explicit }, Some(0)) => {
             body.insert("thinking".to_owned(), json!({ "type": "disabled" }));
         }
-        (Thinking::Adaptive { off: Off::Unsaid }, Some(0)) => {}
+        (Thinking::Adaptive { off: Off::Omitted }, Some(0)) => {}
         (Thinking::Adaptive { .. }, Some(tokens)) => {
             body.insert("thinking".to_owned(), adaptive);
             output.insert("effort".to_owned(), effort(tokens).into());
@@ -128,7 +129,7 @@ fn responses(model: &str, thinking: Option<u32>, summaries: Summaries) -> Value 
     if summaries == Summaries::Wanted {
         reasoning.insert("summary".to_owned(), "auto".into());
     }
-    // Nothing is stored there, so what it thought travels with the conversation.
+    // The server stores nothing, so encrypted reasoning travels with the conversation.
     let mut body = json!({ "include": ["reasoning.encrypted_content"] });
     if !reasoning.is_empty() {
         body["reasoning"] = reasoning.into();

@@ -1,28 +1,28 @@
-//! What a provider says and the library does not pass on, read off the frames as they come in: the proof of a hidden
-//! thought in its place, and why a reply failed or was cut.
+//! Reads what the library does not pass on from the raw frames: the signature of a hidden thought, and why a reply
+//! failed or was cut.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use genai::chat::{ChatFrameSink, FrameCtx, RawFrameRef};
 use serde_json::Value;
 
-/// Something said aside.
+/// Something the library does not pass on.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Aside {
-    /// By which a thought is known again. It ends here.
+pub(super) enum RawReport {
+    /// Signature of a thought that ends here.
     Signature(String),
-    /// The provider's own account of what went wrong.
+    /// The provider's own error report.
     Failed(Value),
-    /// Why a reply ends before its end.
+    /// Why the reply ends early.
     Cut(String),
 }
 
-/// What was said aside since the last look. Clones share it.
+/// What was read since the last look. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Tap(Arc<Mutex<Vec<Aside>>>);
+pub(super) struct Tap(Arc<Mutex<Vec<RawReport>>>);
 
 impl Tap {
-    pub(super) fn drain(&self) -> Vec<Aside> {
+    pub(super) fn drain(&self) -> Vec<RawReport> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -35,11 +35,11 @@ impl ChatFrameSink for Tap {
     }
 }
 
-/// Words that a frame of interest has in it; only such a frame is parsed.
+/// Only frames that contain one of these are parsed.
 const WORDS: [&str; 5] =
     ["redacted_thinking", "encrypted_content", "response.failed", "response.incomplete", "blockReason"];
 
-fn aside(data: &str) -> Option<Aside> {
+fn aside(data: &str) -> Option<RawReport> {
     if !WORDS.iter().any(|word| data.contains(word)) {
         return None;
     }
@@ -50,14 +50,14 @@ fn aside(data: &str) -> Option<Aside> {
     };
     match frame["type"].as_str() {
         Some("content_block_start") if frame["content_block"]["type"] == "redacted_thinking" => {
-            Some(Aside::Signature(frame["content_block"].to_string()))
+            Some(RawReport::Signature(frame["content_block"].to_string()))
         }
         Some("response.output_item.done") if frame["item"]["type"] == "reasoning" => {
-            text("/item/encrypted_content").map(Aside::Signature)
+            text("/item/encrypted_content").map(RawReport::Signature)
         }
-        Some("response.failed") => Some(Aside::Failed(frame["response"].clone())),
-        Some("response.incomplete") => text("/response/incomplete_details/reason").map(Aside::Cut),
-        None => text("/promptFeedback/blockReason").map(Aside::Cut),
+        Some("response.failed") => Some(RawReport::Failed(frame["response"].clone())),
+        Some("response.incomplete") => text("/response/incomplete_details/reason").map(RawReport::Cut),
+        None => text("/promptFeedback/blockReason").map(RawReport::Cut),
         Some(_) => None,
     }
 }
@@ -74,20 +74,23 @@ mod tests {
         let heard = |frame: Value| aside(&frame.to_string());
         assert_eq!(
             heard(json!({"type": "content_block_start", "index": 0, "content_block": hidden})),
-            Some(Aside::Signature(hidden.to_string()))
+            Some(RawReport::Signature(hidden.to_string()))
         );
         let item = json!({"type": "reasoning", "encrypted_content": "xyz", "summary": []});
         assert_eq!(
             heard(json!({"type": "response.output_item.done", "item": item})),
-            Some(Aside::Signature("xyz".to_owned()))
+            Some(RawReport::Signature("xyz".to_owned()))
         );
         let cut = json!({"incomplete_details": {"reason": "content_filter"}});
         assert_eq!(
             heard(json!({"type": "response.incomplete", "response": cut})),
-            Some(Aside::Cut("content_filter".to_owned()))
+            Some(RawReport::Cut("content_filter".to_owned()))
         );
-        assert_eq!(heard(json!({"promptFeedback": {"blockReason": "SAFETY"}})), Some(Aside::Cut("SAFETY".to_owned())));
-        // Somebody only talks about it.
+        assert_eq!(
+            heard(json!({"promptFeedback": {"blockReason": "SAFETY"}})),
+            Some(RawReport::Cut("SAFETY".to_owned()))
+        );
+        // The word occurs in ordinary text.
         let talk =
             json!({"type": "response.output_text.delta", "delta": "response.failed encrypted_content blockReason"});
         assert_eq!(heard(talk), None);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::conversation::{Answer, Call, Said};
+use crate::conversation::{Answer, Call, UserText};
 use crate::model::choice::{Choice, Providers};
 use crate::model::{Delta, Reply};
 use crate::tool::Spec;
@@ -45,7 +45,7 @@ fn request(messages: Vec<Message>) -> Request {
         parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
         kind: ToolKind::Read,
         server: None,
-        looks: true,
+        read_only: true,
     };
     let tools = vec![tool("read_file"), tool("run_shell_command")];
     Request { system: "be brief".to_owned(), messages, tools, thinking: None, output_schema: None }
@@ -194,8 +194,8 @@ async fn the_conversation_goes_back_with_results_pictures_and_thoughts() {
         assert_eq!(results.len(), 2, "{model} {}", asked.body);
         assert_eq!(results[0].text, "the file", "{model}");
         assert!(results[1].text.ends_with("no such file"), "{model}");
-        let told = results[1].is_error || results[1].text.starts_with("Error: ");
-        assert!(told && !results[0].is_error, "{model} {results:?}");
+        let reported = results[1].is_error || results[1].text.starts_with("Error: ");
+        assert!(reported && !results[0].is_error, "{model} {results:?}");
         assert_eq!(asked.images().len(), 1, "{model}");
         assert!(asked.body.to_string().contains(proof(model)), "{model} {}", asked.body);
         assert_eq!(asked.user_texts()[0], "hello", "{model}");
@@ -293,7 +293,7 @@ async fn pictures_schemas_and_thinking_are_asked_for_in_each_ones_words() {
         ("gemini/gemini-2.5-pro", "/generationConfig/thinkingConfig/thinkingBudget", json!(8000), GEMINI_SCHEMA),
     ] {
         let server = ModelServer::start(Scripted::text("{}")).unwrap();
-        let said = Said { text: "what is this?".to_owned(), images: vec![picture()] };
+        let said = UserText { text: "what is this?".to_owned(), images: vec![picture()] };
         let request =
             Request { thinking: Some(8000), output_schema: Some(schema.clone()), ..request(vec![Message::User(said)]) };
         ask(&live(&server.url(), model), request).await.1.unwrap();

@@ -1,4 +1,4 @@
-//! The rules: what somebody says, as steps.
+//! The rules: a prompt as steps.
 
 use serde_json::{Map, Value};
 
@@ -33,7 +33,7 @@ pub(super) enum Step {
     Remember(String),
     Slow(u32),
     Fail,
-    /// No rule fits.
+    /// No rule matches.
     Other(String),
 }
 
@@ -102,7 +102,7 @@ fn rule(text: &str) -> Option<Step> {
     if let Some(rest) = after(text, "call") {
         let (server, rest) = rest.split_once(' ')?;
         let (tool, json) = rest.trim().split_once(' ').unwrap_or((rest.trim(), "{}"));
-        // Left as it is if it is no JSON: the tool says what is wrong with it.
+        // Left as it is if it is not JSON: the tool reports what is wrong.
         let arguments = serde_json::from_str(json.trim()).unwrap_or_else(|_| Value::String(own(json)));
         let arguments = if arguments == Value::Null { Value::Object(Map::new()) } else { arguments };
         return Some(Step::Call { server: own(server), tool: own(tool), arguments });
@@ -113,7 +113,7 @@ fn rule(text: &str) -> Option<Step> {
     after(text, "slow").and_then(|count| count.parse().ok()).map(Step::Slow)
 }
 
-/// What stands behind a keyword, with or without a colon; there has to be something.
+/// The text after a keyword, with or without a colon; must not be empty.
 fn after<'a>(text: &'a str, keyword: &str) -> Option<&'a str> {
     let head = text.get(..keyword.len())?;
     let rest = text.get(keyword.len()..)?;

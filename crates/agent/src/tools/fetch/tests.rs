@@ -56,13 +56,13 @@ impl Server {
     }
 }
 
-fn doing() -> (Doing, mpsc::Receiver<Progress>) {
-    let (progress, told) = mpsc::channel(64);
-    (Doing { progress, stop: CancellationToken::new() }, told)
+fn context() -> (ToolContext, mpsc::Receiver<Progress>) {
+    let (progress, reported) = mpsc::channel(64);
+    (ToolContext { progress, stop: CancellationToken::new() }, reported)
 }
 
 async fn fetch(url: &str, screen: &Screen) -> Outcome {
-    Fetch::of(&[url]).run(screen, doing().0).await
+    Fetch::of(&[url]).run(screen, context().0).await
 }
 
 fn ready(arguments: serde_json::Value) -> Result<Fetch, BadCall> {
@@ -175,10 +175,10 @@ async fn a_flood_is_cut_and_a_silent_server_can_be_left() {
     let server = Server::new(&[("/flood", "FLOOD"), ("/hang", "HANG")]).await;
     let outcome = fetch(&server.url("/flood"), &server.screen()).await;
     assert!(outcome.text.len() < MOST_TEXT + 200 && outcome.text.ends_with("[… the rest is left out …]"));
-    let (doing, _told) = doing();
-    let stop = doing.stop.clone();
+    let (context, _told) = context();
+    let stop = context.stop.clone();
     let (url, screen) = (server.url("/hang"), server.screen());
-    let (outcome, ()) = tokio::join!(Fetch::of(&[&url]).run(&screen, doing), async {
+    let (outcome, ()) = tokio::join!(Fetch::of(&[&url]).run(&screen, context), async {
         tokio::time::sleep(Duration::from_millis(100)).await;
         stop.cancel();
     });

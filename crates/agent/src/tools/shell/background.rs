@@ -1,4 +1,4 @@
-//! Commands that go on while the agent does other things. Their output goes to files; they end with the session.
+//! Background commands. Their output goes to files; they end with the session.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,12 +13,12 @@ use tokio_util::sync::CancellationToken;
 use super::PATIENCE;
 use crate::tool::Outcome;
 
-/// How many may run at once.
+/// Most commands at once.
 const MOST: usize = 16;
-/// How much of a command's output is kept in its file.
+/// Most output stored per command.
 const KEPT: u64 = 16 * 1024 * 1024;
 
-/// What runs in the background.
+/// The running background commands.
 #[derive(Debug, Default)]
 pub(super) struct Background {
     running: Mutex<JoinSet<()>>,
@@ -27,7 +27,7 @@ pub(super) struct Background {
 }
 
 impl Background {
-    /// Lets a command go on by itself.
+    /// Moves a command to the background.
     pub(super) async fn take(&self, child: Child, private: &Path) -> Outcome {
         let number = self.started.fetch_add(1, Ordering::Relaxed) + 1;
         let path = private.join(format!("background-{number}.log"));
@@ -59,7 +59,7 @@ impl Background {
     }
 }
 
-/// A file of the session's own, which others cannot read.
+/// A file in the session's folder that other users cannot read.
 async fn create(private: &Path, path: &Path) -> std::io::Result<File> {
     tokio::fs::create_dir_all(private).await?;
     let mut options = tokio::fs::OpenOptions::new();
@@ -81,10 +81,10 @@ async fn run(mut child: Child, mut file: File, stop: CancellationToken) {
         Ok(()) => child.wait().await.to_string(),
         Err(error) => {
             child.stop(PATIENCE).await;
-            format!("stopped: its output could not be kept: {error}")
+            format!("stopped: its output could not be stored: {error}")
         }
     };
-    // Who reads the file sees that it is over; if that cannot be written, nothing else can.
+    // The reader sees the end; if this write fails, there is nothing else to try.
     file.write_all(format!("\n[{end}]\n").as_bytes()).await.ok();
     file.flush().await.ok();
 }
@@ -101,7 +101,7 @@ async fn write(child: &mut Child, file: &mut File) -> std::io::Result<()> {
             kept += count as u64;
             file.write_all(&bytes[..count]).await?;
             if kept >= KEPT {
-                file.write_all(b"\n[what comes now is not kept]\n").await?;
+                file.write_all(b"\n[further output is not stored]\n").await?;
             }
             file.flush().await?;
         }

@@ -1,23 +1,23 @@
-//! What a command wrote, bounded: what is still to be told, and what the model gets to read in the end. Pure.
+//! Collects a command's output, bounded: what is still to be reported, and what the model reads in the end. Pure.
 
-/// How much is told while it runs. What comes after that is only counted.
+/// Most output reported while it runs. The rest is only counted.
 const SHOWN: u64 = 4 * 1024 * 1024;
-/// Of a longer output, how much of its beginning and of its end the model gets.
+/// Bytes of the beginning and of the end that the model gets.
 const HEAD: usize = 15_000;
 const TAIL: usize = 15_000;
 
-/// All of it, as far as it is kept.
+/// The stored output.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     text: Text,
-    /// Not told yet.
+    /// Not reported yet.
     waiting: String,
     shown: u64,
     not_shown: u64,
     head: String,
     /// What came after the head, or the last of it.
     tail: String,
-    /// Between the two.
+    /// Bytes left out between the two.
     left_out: u64,
 }
 
@@ -27,7 +27,7 @@ impl Output {
         self.add(&text);
     }
 
-    /// Nothing more comes.
+    /// Marks the end of the output.
     pub(super) fn finish(&mut self) {
         let text = self.text.finish();
         self.add(text);
@@ -52,17 +52,17 @@ impl Output {
         }
     }
 
-    /// How much waits to be told.
+    /// How much is not reported yet.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// What is to be told next.
+    /// The next piece to report.
     pub(super) fn take(&mut self) -> Option<String> {
         Some(std::mem::take(&mut self.waiting)).filter(|text| !text.is_empty())
     }
 
-    /// How many bytes came after what is shown.
+    /// How many bytes were not shown.
     pub(super) fn not_shown(&self) -> u64 {
         self.not_shown
     }
@@ -85,22 +85,22 @@ impl Output {
     }
 }
 
-/// The last place at or before `most` where a text can be cut.
+/// The last character boundary at or before `most`.
 fn cut_before(text: &str, most: usize) -> usize {
     (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default()
 }
 
-/// Takes away what is too much at the beginning; how much that was.
+/// Removes what is too much at the beginning; returns how much that was.
 fn shorten(tail: &mut String) -> u64 {
     let surplus = cut_before(tail, tail.len().saturating_sub(TAIL));
     tail.drain(..surplus);
     surplus as u64
 }
 
-/// Bytes to text, whatever the pieces they come in.
+/// Decodes UTF-8 that arrives in pieces.
 #[derive(Debug, Default)]
 struct Text {
-    /// The beginning of a character whose end has not come yet.
+    /// An incomplete character at the end of the last piece.
     cut: Vec<u8>,
 }
 
@@ -133,23 +133,23 @@ mod tests {
 
     use super::*;
 
-    fn told(pieces: &[&[u8]]) -> (String, String) {
+    fn reported(pieces: &[&[u8]]) -> (String, String) {
         let mut output = Output::default();
-        let mut told = String::new();
+        let mut reported = String::new();
         for piece in pieces {
             output.push(piece);
-            told.extend(output.take());
+            reported.extend(output.take());
         }
         output.finish();
-        told.extend(output.take());
-        (told, output.text(""))
+        reported.extend(output.take());
+        (reported, output.text(""))
     }
 
     #[test]
     fn a_character_may_come_in_pieces() {
-        let (told, text) = told(&[b"a\xe6", b"\xbc", b"\xa2b\xff", b"c\xe6"]);
-        assert_eq!(told, "a漢b\u{fffd}c\u{fffd}");
-        assert_eq!(text, told);
+        let (reported, text) = reported(&[b"a\xe6", b"\xbc", b"\xa2b\xff", b"c\xe6"]);
+        assert_eq!(reported, "a漢b\u{fffd}c\u{fffd}");
+        assert_eq!(text, reported);
     }
 
     #[test]
@@ -192,7 +192,7 @@ mod tests {
         #[test]
         fn pieces_make_the_same_text_as_the_whole(bytes in prop::collection::vec(any::<u8>(), 0..200), size in 1..20_usize) {
             let pieces: Vec<&[u8]> = bytes.chunks(size).collect();
-            prop_assert_eq!(told(&pieces).0, String::from_utf8_lossy(&bytes).into_owned());
+            prop_assert_eq!(reported(&pieces).0, String::from_utf8_lossy(&bytes).into_owned());
         }
     }
 }

@@ -39,9 +39,9 @@ impl Scene {
     }
 
     async fn run(&self, command: &str) -> (Outcome, Heard) {
-        let (doing, heard) = listen();
-        let outcome = self.shell.run(self.command(command), doing.clone()).await;
-        drop(doing);
+        let (context, heard) = listen();
+        let outcome = self.shell.run(self.command(command), context.clone()).await;
+        drop(context);
         (outcome, heard.await.unwrap())
     }
 
@@ -59,26 +59,26 @@ struct Heard {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the test waits for it")]
-fn listen() -> (Doing, tokio::task::JoinHandle<Heard>) {
-    let (progress, mut told) = mpsc::channel::<Progress>(4);
+fn listen() -> (ToolContext, tokio::task::JoinHandle<Heard>) {
+    let (progress, mut reported) = mpsc::channel::<Progress>(4);
     let heard = tokio::spawn(async move {
         let mut heard = Heard::default();
-        while let Some(progress) = told.recv().await {
+        while let Some(progress) = reported.recv().await {
             heard.pieces += 1;
             heard.output.extend(progress.output);
             heard.messages.extend(progress.message);
         }
         heard
     });
-    (Doing { progress, stop: CancellationToken::new() }, heard)
+    (ToolContext { progress, stop: CancellationToken::new() }, heard)
 }
 
 #[tokio::test]
 async fn a_command_that_closed_its_output_can_be_stopped() {
     for keeper in [Keeper::Group, scene::supervisor()] {
         let scene = Scene::new(keeper);
-        let (doing, heard) = listen();
-        let stop = doing.stop.clone();
+        let (context, heard) = listen();
+        let stop = context.stop.clone();
         let command = scene.command("echo begun; touch begun; exec >/dev/null 2>&1; exec sleep 300");
         let begun = scene.folder.path().join("work/begun");
         let stopping = async {
@@ -88,8 +88,8 @@ async fn a_command_that_closed_its_output_can_be_stopped() {
             tokio::time::sleep(Duration::from_millis(100)).await;
             stop.cancel();
         };
-        let (outcome, ()) = tokio::join!(scene.shell.run(command, doing.clone()), stopping);
-        drop(doing);
+        let (outcome, ()) = tokio::join!(scene.shell.run(command, context.clone()), stopping);
+        drop(context);
         assert_eq!(outcome.outcome, ToolOutcome::Cancelled);
         assert_eq!(heard.await.unwrap().output, "begun\n");
         scene.mark.gone().await;
@@ -115,13 +115,13 @@ async fn output_and_errors_come_together_in_order() {
 #[tokio::test]
 async fn output_is_told_while_it_runs() {
     let scene = Scene::new(Keeper::Group);
-    let (progress, mut told) = mpsc::channel(4);
-    let doing = Doing { progress, stop: CancellationToken::new() };
+    let (progress, mut reported) = mpsc::channel(4);
+    let context = ToolContext { progress, stop: CancellationToken::new() };
     let command = scene.command("printf half; while ! [ -e go ]; do sleep 0.02; done; echo ' whole'");
-    let (outcome, ()) = tokio::join!(scene.shell.run(command, doing), async {
-        assert_eq!(told.recv().await.unwrap().output.as_deref(), Some("half"));
+    let (outcome, ()) = tokio::join!(scene.shell.run(command, context), async {
+        assert_eq!(reported.recv().await.unwrap().output.as_deref(), Some("half"));
         fs::write(scene.folder.path().join("work/go"), "").unwrap();
-        assert_eq!(told.recv().await.unwrap().output.as_deref(), Some(" whole\n"));
+        assert_eq!(reported.recv().await.unwrap().output.as_deref(), Some(" whole\n"));
     });
     assert_eq!(outcome.text, "half whole");
 }
@@ -167,9 +167,9 @@ async fn a_command_that_cannot_be_run_is_refused_before_anybody_is_asked() {
 #[tokio::test]
 async fn its_time_is_bounded() {
     let scene = Scene::new(Keeper::Group);
-    let (doing, heard) = listen();
+    let (context, heard) = listen();
     let command = Command { time: Duration::from_millis(300), ..scene.command("echo begun; sleep 300 & wait") };
-    let outcome = scene.shell.run(command, doing).await;
+    let outcome = scene.shell.run(command, context).await;
     assert_eq!(outcome.outcome, ToolOutcome::Failed);
     assert!(outcome.text.starts_with("begun\n[it was stopped: it took longer than 0.3 s"), "{}", outcome.text);
     heard.await.unwrap();
@@ -205,11 +205,11 @@ const BOMB: &str = "
 #[tokio::test]
 async fn a_bombs_children_end_with_the_turn() {
     let scene = Scene::new(scene::supervisor());
-    let (progress, mut told) = mpsc::channel(4);
-    let doing = Doing { progress, stop: CancellationToken::new() };
-    let stop = doing.stop.clone();
-    let (outcome, ()) = tokio::join!(scene.shell.run(scene.command(BOMB), doing), async {
-        assert_eq!(told.recv().await.unwrap().output.as_deref(), Some("lit\n"));
+    let (progress, mut reported) = mpsc::channel(4);
+    let context = ToolContext { progress, stop: CancellationToken::new() };
+    let stop = context.stop.clone();
+    let (outcome, ()) = tokio::join!(scene.shell.run(scene.command(BOMB), context), async {
+        assert_eq!(reported.recv().await.unwrap().output.as_deref(), Some("lit\n"));
         scene.mark.counts(|count| count >= 27).await;
         stop.cancel();
     });
@@ -225,9 +225,9 @@ async fn nothing_stays_of_a_command_that_is_done_or_dropped() {
     let (outcome, _) = scene.run("setsid sleep 300 & nohup sleep 300 & echo done").await;
     assert!(outcome.text.contains("done"), "{}", outcome.text);
     assert_eq!(scene.mark.processes(), [0_u32; 0]);
-    let (doing, heard) = listen();
+    let (context, heard) = listen();
     {
-        let run = scene.shell.run(scene.command("setsid sleep 300 & sleep 300"), doing);
+        let run = scene.shell.run(scene.command("setsid sleep 300 & sleep 300"), context);
         tokio::pin!(run);
         tokio::select! {
             outcome = &mut run => panic!("{outcome:?}"),
@@ -243,13 +243,13 @@ async fn nothing_stays_of_a_command_that_is_done_or_dropped() {
 async fn what_runs_in_the_background_ends_with_the_session() {
     let scene = Scene::new(scene::supervisor());
     let start = |line: &str| Command { background: true, ..scene.command(line) };
-    let (doing, _heard) = listen();
-    let outcome = scene.shell.run(start("echo up; echo oops >&2; setsid sleep 300 & sleep 300"), doing.clone()).await;
+    let (context, _heard) = listen();
+    let outcome = scene.shell.run(start("echo up; echo oops >&2; setsid sleep 300 & sleep 300"), context.clone()).await;
     assert!(outcome.text.starts_with("It runs in the background as process "), "{}", outcome.text);
     let log = scene.folder.path().join("private/background-1.log");
     assert!(outcome.text.ends_with(&log.display().to_string()), "{}", outcome.text);
     scene::until("its output", || fs::read_to_string(&log).is_ok_and(|text| text == "up\noops\n")).await;
-    let outcome = scene.shell.run(start("echo short; exit 4"), doing).await;
+    let outcome = scene.shell.run(start("echo short; exit 4"), context).await;
     assert_eq!(outcome.outcome, ToolOutcome::Completed);
     let log = scene.folder.path().join("private/background-2.log");
     scene::until("its end", || fs::read_to_string(&log).is_ok_and(|text| text == "short\n\n[exit code 4]\n")).await;
@@ -262,8 +262,8 @@ async fn what_runs_in_the_background_ends_with_the_session() {
 #[tokio::test]
 async fn what_runs_in_the_background_ends_when_the_session_is_dropped() {
     let scene = Scene::new(scene::supervisor());
-    let (doing, _heard) = listen();
-    scene.shell.run(Command { background: true, ..scene.command("setsid sleep 300 & sleep 300") }, doing).await;
+    let (context, _heard) = listen();
+    scene.shell.run(Command { background: true, ..scene.command("setsid sleep 300 & sleep 300") }, context).await;
     let Scene { folder: _folder, shell, mark } = scene;
     mark.counts(|count| count >= 3).await;
     drop(shell);
@@ -273,10 +273,10 @@ async fn what_runs_in_the_background_ends_when_the_session_is_dropped() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn in_a_sandbox_it_is_confined_and_ends_as_well() {
-    use crate::sandbox::Effort;
+    use crate::sandbox::Enforcement;
     let keeper = scene::supervisor();
     let mode = multitap_event::SandboxMode::ReadOnly;
-    let sandbox = Sandbox::set_up(mode, &[], Effort::Full, &keeper).await.unwrap();
+    let sandbox = Sandbox::set_up(mode, &[], Enforcement::Full, &keeper).await.unwrap();
     let scene = Scene::confined(keeper, sandbox);
     let (outcome, _) = scene.run("setsid sleep 300 & echo seen; echo x > file").await;
     assert_eq!(outcome.exit_code, Some(1));

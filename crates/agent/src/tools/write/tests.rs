@@ -177,7 +177,8 @@ async fn a_stopped_turn_writes_nothing() {
     let (progress, _told) = tokio::sync::mpsc::channel(1);
     let stop = tokio_util::sync::CancellationToken::new();
     stop.cancel();
-    let outcome = scene.tools.run(crate::policy::Approved::in_a_test(job), crate::tool::Doing { progress, stop }).await;
+    let outcome =
+        scene.tools.run(crate::policy::Approved::in_a_test(job), crate::tool::ToolContext { progress, stop }).await;
     assert_eq!(outcome.outcome, ToolOutcome::Cancelled);
     assert!(!scene.path("a").exists());
 }

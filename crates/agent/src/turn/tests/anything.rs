@@ -81,12 +81,12 @@ proptest! {
     #[test]
     fn anything_may_happen(happenings in proptest::collection::vec(happening(), 0..80)) {
         let mut table = Table::new(Limits { max_turns: Some(6), window: Some(150), structured: false });
-        table.machine.looks = BTreeSet::from(["look".to_owned()]);
+        table.machine.read_only = BTreeSet::from(["look".to_owned()]);
         let mut known: Vec<ToolId> = Vec::new();
         // What servers ask, and how often each was answered.
         let mut asks: Vec<(QuestionId, usize)> = Vec::new();
         for happening in happenings {
-            let said = || Said { text: "words".to_owned(), images: Vec::new() };
+            let said = || UserText { text: "words".to_owned(), images: Vec::new() };
             let busy = table.machine.is_busy();
             let id = |which: usize| known.get(known.len().saturating_sub(which + 1)).cloned();
             match happening {
@@ -113,10 +113,10 @@ proptest! {
                         2 => Ok((job(), Verdict::Ask)),
                         _ => Ok((job(), Verdict::Run)),
                     };
-                    table.step(Input::Ready(id, Readied { kind: ToolKind::Mcp, server: Some("s".to_owned()), job }));
+                    table.step(Input::Ready(id, PreparedCall { kind: ToolKind::Mcp, server: Some("s".to_owned()), job }));
                 },
                 Happening::Decide(yes) => {
-                    let asked = table.told.iter().rev().find_map(|kind| match kind {
+                    let asked = table.reported.iter().rev().find_map(|kind| match kind {
                         EventKind::PermissionAsked(question) => Some(question.question_id.clone()),
                         _ => None,
                     });
@@ -163,7 +163,7 @@ proptest! {
         let mut tools: Vec<ToolId> = Vec::new();
         let mut questions = Vec::new();
         let mut turns = 0;
-        for kind in &table.told {
+        for kind in &table.reported {
             match kind {
                 EventKind::ToolStarted(tool) => {
                     prop_assert!(!tools.contains(&tool.tool_id));

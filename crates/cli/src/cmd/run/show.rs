@@ -6,7 +6,7 @@ mod plain;
 #[cfg(test)]
 mod tests;
 
-use multitap_client::Outcome;
+use multitap_client::SessionOutcome;
 use multitap_event::{Event, TurnStatus};
 
 use self::plain::Plain;
@@ -18,7 +18,7 @@ use crate::words::json_line;
 #[derive(Debug)]
 pub(super) enum Show {
     Text(Plain),
-    Json(Box<Outcome>),
+    Json(Box<SessionOutcome>),
     Stream,
 }
 

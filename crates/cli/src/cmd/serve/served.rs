@@ -1,4 +1,4 @@
-//! The sessions behind the door: opened as clients wish and this host allows, found, and taken up again.
+//! The sessions behind the door: opened as clients request and this host allows, found, and resumed.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,16 +13,16 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use super::{room, wish};
+use super::{idle, request};
 use crate::args::{AgentArgs, ServeArgs, SessionArgs};
 use crate::exit::Problem;
 use crate::host::{Host, about_log};
 use crate::settings::Trust;
 use crate::{door, launch, settings};
 
-/// How often it is looked for sessions that rest.
+/// Interval of the search for idle sessions.
 const LOOK: Duration = Duration::from_secs(60);
-/// How long the place of a session that has ended may take to be free.
+/// How long the slot of an ended session may take to become free.
 const PLACE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A host whose sessions belong to its clients.
@@ -33,23 +33,23 @@ pub(super) struct Served {
 
 struct Inner {
     host: Host,
-    /// Where sessions may work; at least one.
+    /// The folders that sessions may work in; at least one.
     roots: Vec<PathBuf>,
-    /// What was chosen for all of them.
+    /// The options for all sessions.
     with: AgentArgs,
     trust_client_settings: bool,
     question_timeout: Option<Duration>,
-    /// A place for each session that may be live.
+    /// One permit per session that may be open.
     places: Arc<Semaphore>,
-    /// Room is made for one session at a time.
+    /// Only one idle session is closed at a time.
     making_room: Semaphore,
-    /// One session is taken up at a time: whoever comes second finds it live.
-    taking_up: Semaphore,
+    /// Only one session is resumed at a time: a second request finds it open.
+    resuming: Semaphore,
     address: watch::Sender<Option<String>>,
 }
 
-/// What a client gets of what it wished for.
-struct Granted {
+/// The request of a client as granted.
+struct GrantedSession {
     config: SessionConfig,
     /// This host's own mode: the session may be opened in a stricter one.
     ceiling: Option<Mode>,
@@ -66,13 +66,13 @@ impl Served {
             question_timeout: args.question_timeout,
             places: Arc::new(Semaphore::new(args.max_sessions as usize)),
             making_room: Semaphore::new(1),
-            taking_up: Semaphore::new(1),
+            resuming: Semaphore::new(1),
             address: watch::Sender::new(None),
         };
         Self { inner: Arc::new(inner) }
     }
 
-    /// Where others find the sessions of this host.
+    /// Sets the address at which others find the sessions of this host.
     pub(super) fn is_at(&self, address: String) {
         self.inner.address.send_replace(Some(address));
     }
@@ -82,25 +82,25 @@ impl Served {
         self.inner.host.shutdown().await;
     }
 
-    /// Ends sessions that have rested that long, for as long as it is waited for.
+    /// Closes idle sessions for as long as the future is polled.
     pub(super) async fn retire(&self, idle: Duration) {
         loop {
             tokio::time::sleep(LOOK).await;
-            room::tidy(&self.inner.host, idle).await;
+            idle::close_idle(&self.inner.host, idle).await;
         }
     }
 
     async fn open_new(&self, wanted: Wanted) -> Result<Opened, Refusal> {
         let place = self.inner.place().await?;
         let (inner, by) = (self.inner.clone(), wanted.by.clone());
-        let Granted { config, ceiling, notices } = blocking(move || inner.grant(wanted)).await?;
+        let GrantedSession { config, ceiling, notices } = blocking(move || inner.grant(wanted)).await?;
         let which = Which::New { id: SessionId::fresh(), forked_from: None, history: None };
         let session = self.inner.start(which, config, ceiling, by, place).await?;
         Ok(Opened { session, notices })
     }
 
     async fn open_stored(&self, id: SessionId, by: ClientRef) -> Result<Opened, Refusal> {
-        let _turn = self.inner.taking_up.acquire().await.map_err(|_| Refusal::ShuttingDown)?;
+        let _turn = self.inner.resuming.acquire().await.map_err(|_| Refusal::ShuttingDown)?;
         if let Some(session) = self.inner.host.find(&id) {
             return Ok(Opened { session, notices: Vec::new() });
         }
@@ -109,7 +109,7 @@ impl Served {
         let record = record.ok_or_else(|| Refusal::UnknownSession { session_id: id.clone() })?;
         let place = self.inner.place().await?;
         let inner = self.inner.clone();
-        let Granted { config, ceiling, notices } = blocking(move || inner.grant_again(&record)).await?;
+        let GrantedSession { config, ceiling, notices } = blocking(move || inner.grant_again(&record)).await?;
         let session = self.inner.start(Which::Stored(id), config, ceiling, by, place).await?;
         Ok(Opened { session, notices })
     }
@@ -125,28 +125,28 @@ impl Inner {
         if let Ok(place) = self.places.clone().try_acquire_owned() {
             return Ok(place);
         }
-        if !room::make(&self.host).await {
+        if !idle::close_longest_idle(&self.host).await {
             return Err(Refusal::TooManySessions);
         }
-        // It is given back when everything of that session is gone.
+        // The permit is returned when everything of that session is gone.
         let place = timeout(PLACE_PATIENCE, self.places.clone().acquire_owned()).await;
         place.map_err(|_| Refusal::TooManySessions)?.map_err(|_| Refusal::ShuttingDown)
     }
 
-    /// Only what was done in the folders of this host concerns its clients.
+    /// Clients may only see sessions in the folders of this host.
     fn shows(&self, session: &SessionRecord) -> bool {
-        session.folder.as_deref().is_some_and(|folder| wish::is_inside(folder, &self.roots))
+        session.folder.as_deref().is_some_and(|folder| request::is_inside(folder, &self.roots))
     }
 
     /// The session that a client wishes for, as far as this host allows it.
-    fn grant(&self, wanted: Wanted) -> Result<Granted, Refusal> {
-        let folder = wish::workspace(wanted.workspace.as_deref(), &self.roots)?;
+    fn grant(&self, wanted: Wanted) -> Result<GrantedSession, Refusal> {
+        let folder = request::workspace(wanted.workspace.as_deref(), &self.roots)?;
         let settings = settings::of(&folder, Trust::of(self.with.trust)).map_err(unfit)?;
         let mut options = SessionArgs::of(self.with.clone());
         let own = options.with.agent.clone();
-        options.with.agent = wish::agent(wanted.agent.as_deref(), own.clone(), &settings)?;
+        options.with.agent = request::agent(wanted.agent.as_deref(), own.clone(), &settings)?;
         if own.is_some() && options.with.agent != own {
-            // What was chosen for another agent than this one.
+            // These arguments were chosen for another agent.
             options.with.agent_arg.clear();
             options.with.model = None;
         }
@@ -154,17 +154,17 @@ impl Inner {
         let mut config = launch::config(&options, &settings, folder, None).map_err(unfit)?;
         let (agent, ceiling) = (config.agent.agent_type(), config.mode.clone());
         if let Some(word) = &wanted.approval_mode {
-            config.mode = Some(Mode::Unified(wish::mode(word, config.mode.as_ref(), agent)?));
+            config.mode = Some(Mode::Unified(request::mode(word, config.mode.as_ref(), agent)?));
         }
-        let mut notices = wish::extras(wanted, self.trust_client_settings, &mut config)?;
+        let mut notices = request::extras(wanted, self.trust_client_settings, &mut config)?;
         notices.extend(launch::servers_left_out(&config));
         notices.extend(multitap_adapter::project_left_out(&config));
-        Ok(Granted { config, ceiling, notices })
+        Ok(GrantedSession { config, ceiling, notices })
     }
 
     /// The same for a session that is kept: its agent, its folder, its conversation.
-    fn grant_again(&self, record: &SessionRecord) -> Result<Granted, Refusal> {
-        let folder = wish::workspace(record.folder.as_deref(), &self.roots)?;
+    fn grant_again(&self, record: &SessionRecord) -> Result<GrantedSession, Refusal> {
+        let folder = request::workspace(record.folder.as_deref(), &self.roots)?;
         let settings = settings::of(&folder, Trust::of(self.with.trust)).map_err(unfit)?;
         let mut options = SessionArgs::of(self.with.clone());
         let agent = Some(record.agent.to_string());
@@ -175,18 +175,19 @@ impl Inner {
         options.with.agent = agent;
         options.resume.clone_from(&record.about.native_id);
         let mut config = launch::config(&options, &settings, folder, None).map_err(unfit)?;
-        // It was opened under a stricter mode than this host's: so it goes on.
+        // A session that was opened in a stricter mode than this host's keeps it.
         let before = record.config.get("approvalMode").and_then(|mode| mode.as_str());
         let (agent, ceiling) = (config.agent.agent_type(), config.mode.clone());
-        if let Some(Ok(mode)) = before.map(|word| wish::mode(word, config.mode.as_ref(), agent)) {
+        if let Some(Ok(mode)) = before.map(|word| request::mode(word, config.mode.as_ref(), agent)) {
             config.mode = Some(Mode::Unified(mode));
         }
         let mut notices = launch::servers_left_out(&config);
         notices.extend(multitap_adapter::project_left_out(&config));
-        Ok(Granted { config, ceiling, notices })
+        Ok(GrantedSession { config, ceiling, notices })
     }
 
-    /// Starts it. It stays until it is closed, whoever comes and goes, and gives its place back then.
+    /// Starts a session. It stays open until it is closed, whether or not clients are connected, and then returns its
+    /// permit.
     async fn start(
         &self,
         which: Which,
@@ -238,7 +239,7 @@ impl ServeHost for Served {
     fn ask_agent(&self, by: ClientRef) -> Hosted<'_, Session> {
         Box::pin(async move {
             let (inner, wanted) = (self.inner.clone(), Wanted::bare(by.clone()));
-            let Granted { config, ceiling, .. } = blocking(move || inner.grant(wanted)).await?;
+            let GrantedSession { config, ceiling, .. } = blocking(move || inner.grant(wanted)).await?;
             let open = Open { ceiling, ..Open::new(config, by) };
             self.inner.host.open_unlogged(open).await.map_err(open_error)
         })
@@ -250,7 +251,7 @@ impl ServeHost for Served {
 }
 
 impl fmt::Debug for Inner {
-    /// What was chosen for the sessions may hold secrets.
+    /// Options are omitted: they may hold secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Inner").field("roots", &self.roots).field("address", &self.address).finish_non_exhaustive()
     }
@@ -261,7 +262,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Refusal> +
     spawn_blocking(work).await.unwrap_or(Err(Refusal::ShuttingDown))
 }
 
-/// What is set on this host does not fit the session.
+/// The settings of this host do not fit the session.
 #[expect(clippy::needless_pass_by_value, reason = "the error of a map_err")]
 fn unfit(problem: Problem) -> Refusal {
     trouble(problem.to_string())

@@ -1,4 +1,4 @@
-//! Our own sessions: listed, shown, exported and forgotten from the log that multitap keeps.
+//! Our own sessions: lists, shows, exports and deletes them.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -15,18 +15,18 @@ use crate::live;
 use crate::out;
 use crate::words::{plain_json, pretty_json};
 
-/// How much of a log is read at a time.
+/// How many events are read at a time.
 const PAGE: usize = 512;
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
-/// The log of this user.
-pub(super) struct Ours {
+/// The user's session store.
+pub(super) struct OwnSessions {
     log: multitap_store::Store,
-    /// Those of this agent only.
+    /// Only sessions of this agent.
     agent: Option<String>,
 }
 
-impl Ours {
+impl OwnSessions {
     pub(super) fn open(agent: Option<&str>) -> Result<Self, Problem> {
         let log = host::open_store().map_err(failed)?;
         Ok(Self { log, agent: agent.map(str::to_owned) })
@@ -46,8 +46,8 @@ impl Ours {
             print(&pretty_json(&all)?)?;
         } else if records.is_empty() {
             let place = folder.map_or_else(
-                || "no sessions are kept".to_owned(),
-                |folder| format!("no sessions are kept of {} (--all lists those of every folder)", folder.display()),
+                || "no sessions are stored".to_owned(),
+                |folder| format!("no sessions in {} (--all lists every folder)", folder.display()),
             );
             out::say(&format!("{place}; with --agent NAME the agent's own conversations are listed"));
         } else {
@@ -57,7 +57,7 @@ impl Ours {
         Ok(Exit::Completed)
     }
 
-    /// The session that somebody means; nothing if it is none of ours.
+    /// Finds a session; `None` if it is not one of ours.
     pub(super) async fn find(&self, wanted: &str, folder: &Path) -> Result<Option<SessionRecord>, Problem> {
         if wanted == "latest" {
             let limit = if self.agent.is_none() { Some(1) } else { None };
@@ -74,7 +74,7 @@ impl Ours {
         Ok(found.pop())
     }
 
-    /// The events, one a line.
+    /// Prints the events, one per line.
     pub(super) async fn export(&self, record: &SessionRecord) -> Result<Exit, Problem> {
         let mut stdout = out::buffered();
         let mut after = 0;
@@ -89,10 +89,10 @@ impl Ours {
         }
     }
 
-    /// The conversation for people.
+    /// Prints the conversation for people.
     pub(super) async fn show(&self, record: &SessionRecord) -> Result<Exit, Problem> {
         let mut stdout = out::buffered();
-        let (mut transcript, mut pieces) = (Transcript::default(), Pieces::default());
+        let (mut transcript, mut pieces) = (Transcript::default(), TextJoiner::default());
         let mut text = format!("{}\n", visible_line(&facts(record)));
         let mut after = 0;
         loop {
@@ -113,9 +113,9 @@ impl Ours {
         written(stdout.write_all(visible(&text).as_bytes()).and_then(|()| stdout.flush()))
     }
 
-    /// Forgets it; what the agent keeps of it stays.
+    /// Deletes it; the agent's own store is unchanged.
     pub(super) async fn forget(&self, record: &SessionRecord) -> Result<Exit, Problem> {
-        // Of what is forgotten, nobody would know any more whose note it is.
+        // After the deletion nobody could tell which process the note belongs to.
         live::clear_away(&self.log).await;
         self.log.remove(record.id.clone()).await.map_err(failed)?;
         out::say(&format!("{} is forgotten; what {} itself keeps of it stays", record.id, record.agent));
@@ -133,11 +133,11 @@ fn failed(error: JournalError) -> Problem {
     Problem::new(Exit::Failed, host::about_log(&error))
 }
 
-/// What became of it, in a word; nothing if it ended as it should.
+/// The state in a word; `None` if it ended normally.
 fn state(record: &SessionRecord) -> Option<&'static str> {
     match (&record.live, record.about.open) {
         (Some(_), _) => Some("live"),
-        (None, true) => Some("cut off"),
+        (None, true) => Some("interrupted"),
         (None, false) => None,
     }
 }
@@ -188,14 +188,14 @@ fn facts(record: &SessionRecord) -> String {
     facts.into_iter().flatten().collect::<Vec<_>>().join("  ")
 }
 
-/// Text that came in pieces, put together again.
+/// Joins streamed pieces of text.
 #[derive(Debug, Default)]
-struct Pieces {
+struct TextJoiner {
     text: Option<TextChunk>,
 }
 
-impl Pieces {
-    /// What can be told, now that this has happened.
+impl TextJoiner {
+    /// The events to show, now that this one has arrived.
     fn join(&mut self, event: &Event) -> Vec<EventKind> {
         match (&event.kind, &mut self.text) {
             (EventKind::TextChunk(chunk), Some(text)) if chunk.is_partial && chunk.message_id == text.message_id => {
@@ -206,7 +206,7 @@ impl Pieces {
                 let before = self.text.replace(chunk.clone());
                 before.map(EventKind::TextChunk).into_iter().collect()
             }
-            // Of thoughts the beginning is enough.
+            // The beginning of a thought is enough.
             (EventKind::Reasoning(thought), _) if thought.is_partial => Vec::new(),
             (kind, _) => self.rest().chain([kind.clone()]).collect(),
         }

@@ -1,4 +1,4 @@
-//! A conversation as people read it: who said what, which tools ran and how they ended, which files changed.
+//! A conversation as text: messages, tool calls and their results, changed files.
 //!
 //! Pure: event in, text out.
 
@@ -9,7 +9,7 @@ use multitap_event::{
 
 use crate::words::short;
 
-/// What was told so far, as far as what follows depends on it.
+/// State that later events depend on.
 #[derive(Debug, Default)]
 pub(super) struct Transcript {
     tools: Vec<(ToolId, String)>,
@@ -18,7 +18,7 @@ pub(super) struct Transcript {
 }
 
 impl Transcript {
-    /// What to print for an event.
+    /// The text for an event.
     pub(super) fn tell(&mut self, kind: &EventKind) -> String {
         match kind {
             EventKind::UserMessage(message) => {
@@ -99,7 +99,7 @@ impl Transcript {
         }
     }
 
-    /// A call that an answer edited is shown as what ran.
+    /// An edited call is shown as it ran.
     fn settled(&mut self, ruling: &Ruling) -> String {
         let at = self.asked.iter().position(|(question, _)| *question == ruling.question_id);
         let tool = at.map(|at| self.asked.swap_remove(at).1);
@@ -146,6 +146,6 @@ fn turn(end: &TurnEnd) -> String {
             )
         }
         TurnStatus::Cancelled => "\n[the turn was cancelled]\n".to_owned(),
-        TurnStatus::Interrupted => "\n[the turn was cut off]\n".to_owned(),
+        TurnStatus::Interrupted => "\n[the turn was interrupted]\n".to_owned(),
     }
 }

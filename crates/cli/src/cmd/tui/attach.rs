@@ -1,4 +1,4 @@
-//! `multitap attach`: a session that runs elsewhere on this terminal; and which run.
+//! `multitap attach`: opens a session that runs elsewhere; lists running sessions.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::signals::Signals;
 use crate::words::pretty_json;
 use crate::{door, host};
 
-/// Shows a session, or lists what runs.
+/// Opens a session, or lists the running ones.
 pub(crate) async fn attach(args: AttachArgs) -> Result<Exit, Problem> {
     let Some(to) = &args.to else { return list(args.json).await };
     if !is_possible() {
@@ -34,17 +34,17 @@ pub(crate) async fn attach(args: AttachArgs) -> Result<Exit, Problem> {
     show(found, &args).await
 }
 
-/// A session to attach to, and what is known of it here.
-struct Found {
+/// A session to attach to, and what is known of it locally.
+struct AttachTarget {
     address: Address,
     folder: Option<PathBuf>,
 }
 
-/// Where the session is that somebody means.
-async fn find(to: &str) -> Result<Found, Problem> {
+/// Finds the session.
+async fn find(to: &str) -> Result<AttachTarget, Problem> {
     if let Some(url) = door::url_of(to) {
         let address = Address::parse(&url).map_err(|error| Problem::usage(error.to_string()))?;
-        return Ok(Found { address, folder: None });
+        return Ok(AttachTarget { address, folder: None });
     }
     let mut running = running().await?;
     running.retain(|one| one.note.session_id.as_str().starts_with(to));
@@ -55,8 +55,8 @@ async fn find(to: &str) -> Result<Found, Problem> {
     let exact = running.iter().position(|one| one.note.session_id.as_str() == to).unwrap_or(0);
     if running.is_empty() {
         let why = format!(
-            "no session that runs here begins with {to}: `multitap attach` lists those that do, and `multitap -r {to}` \
-             takes up one that has ended"
+            "no running session matches \"{to}\". List them with: multitap attach. Resume an ended one with: multitap \
+             -r {to}"
         );
         return Err(Problem::new(Exit::Failed, why));
     }
@@ -69,18 +69,18 @@ async fn find(to: &str) -> Result<Found, Problem> {
             Address { session: Some(id), ..address }
         }
         (None, None) => {
-            let why = format!("session {id} takes nobody in: it runs without a terminal and without a door");
+            let why = format!("session {id} cannot be joined: it runs without a terminal and without a door");
             return Err(Problem::new(Exit::Failed, why));
         }
     };
-    Ok(Found { address, folder: record.and_then(|record| record.folder) })
+    Ok(AttachTarget { address, folder: record.and_then(|record| record.folder) })
 }
 
-/// The same screen as if the session ran here.
-async fn show(found: Found, args: &AttachArgs) -> Result<Exit, Problem> {
+/// Opens the same screen as for a local session.
+async fn show(found: AttachTarget, args: &AttachArgs) -> Result<Exit, Problem> {
     let mut signals = Signals::new()?;
     let _watch = Signals::let_go_in_time()?;
-    // Those of the user: what a folder says does not count where the session runs elsewhere.
+    // The user's preferences only: the settings of a folder do not apply to a session elsewhere.
     let preferences = Settings::load(None).map_err(|error| Problem::usage(error.to_string()))?.terminal;
     let token = match found.address.way {
         Road::Unix(_) => None,
@@ -101,8 +101,8 @@ async fn show(found: Found, args: &AttachArgs) -> Result<Exit, Problem> {
             .then(|| found.address.way.to_string()),
         preferences,
         when_busy: args.when_busy.into(),
-        editor: editing::editor(&signals.at_editor),
-        // Files that are here are there too only on the same machine.
+        editor: editing::editor(&signals.editor_state),
+        // Local files are those of the session only on the same machine.
         root: found.folder.filter(|folder| folder.is_dir()),
         history: host::data().map(|data| data.join("history.jsonl")),
         host: Arc::new(DetachedHost),
@@ -124,7 +124,7 @@ async fn show(found: Found, args: &AttachArgs) -> Result<Exit, Problem> {
     Ok(Exit::Completed)
 }
 
-/// What became of the session, for whoever left it.
+/// Prints the state of the session after the user left it.
 fn say_how_it_is(session: &Session) {
     let id = session.id();
     out::say(&match session.reach() {
@@ -140,7 +140,7 @@ fn say_how_it_is(session: &Session) {
 
 fn not_attached(error: AttachError) -> Problem {
     let hint = match &error {
-        AttachError::Refused { status: 401, .. } => "; bring one in MULTITAP_TOKEN",
+        AttachError::Refused { status: 401, .. } => "; set it in MULTITAP_TOKEN",
         AttachError::NotJoined(_) => "; for a host of many sessions the address is URL/?session=ID",
         _ => "",
     };
@@ -153,7 +153,7 @@ struct Running {
     record: Option<SessionRecord>,
 }
 
-/// Those that left a note and whose process lives.
+/// Sessions with a note whose process is alive.
 async fn running() -> Result<Vec<Running>, Problem> {
     let Some(data) = host::data() else { return Ok(Vec::new()) };
     let store = tokio::task::spawn_blocking(host::open_store).await.context("open the log")?.ok();
@@ -168,7 +168,7 @@ async fn running() -> Result<Vec<Running>, Problem> {
     Ok(running)
 }
 
-/// What the log says of it; nothing if it cannot be read.
+/// The stored record of the session; `None` if it cannot be read.
 async fn record(store: Option<&Store>, note: &Note) -> Option<SessionRecord> {
     let found = store?.find(note.session_id.to_string()).await.ok()?;
     found.into_iter().find(|record| record.id == note.session_id)

@@ -1,4 +1,4 @@
-//! The branch that is checked out in a folder, read as git keeps it: no program is started for it.
+//! The checked-out Git branch of a folder, read from Git's files without starting a program.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use multitap_tui::ReadBranch;
 
-/// A larger file names no branch.
+/// Larger files are ignored.
 const MOST: u64 = 64 * 1024;
 
 /// What looks for it, each time it is asked.
@@ -14,14 +14,14 @@ pub(super) fn of(folder: Option<PathBuf>) -> ReadBranch {
     Arc::new(move || checked_out(folder.as_deref()?))
 }
 
-/// Its name, or the beginning of a commit that is checked out by itself.
+/// The branch, or the abbreviated commit of a detached HEAD.
 fn checked_out(folder: &Path) -> Option<String> {
     let head = folder.ancestors().find_map(|above| small_file(&kept(above)?.join("HEAD")))?;
     let name = head.trim().strip_prefix("ref: refs/heads/");
     Some(name.map_or_else(|| head.trim().chars().take(8).collect(), str::to_owned))
 }
 
-/// Where git keeps what belongs to that working tree: a folder of it, or elsewhere as a file says.
+/// The `.git` folder of a working tree, directly or through a `.git` file.
 fn kept(tree: &Path) -> Option<PathBuf> {
     let git = tree.join(".git");
     if !git.is_file() {
@@ -31,7 +31,7 @@ fn kept(tree: &Path) -> Option<PathBuf> {
     Some(tree.join(elsewhere.trim().strip_prefix("gitdir: ")?))
 }
 
-/// Reads a regular file, and not much of it: a FIFO would block, and what a project links to may never end.
+/// Reads a small regular file: a FIFO would block, and a link in a project may lead to an endless file.
 fn small_file(path: &Path) -> Option<String> {
     let about = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     if about.len() > MOST { None } else { fs::read_to_string(path).ok() }

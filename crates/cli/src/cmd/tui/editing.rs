@@ -1,4 +1,4 @@
-//! A text in the user's own editor. Nothing that was written there is thrown away: a file that cannot be used is kept.
+//! Edits a text in the user's editor. What was written is never lost: a file that cannot be used is left on disk.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,17 +9,17 @@ use multitap_tui::OpenEditor;
 use tempfile::TempPath;
 
 use crate::out;
-use crate::signals::AtEditor;
+use crate::signals::EditorState;
 
-/// The longest text that is read back: no door accepts a longer one.
+/// The longest text that is read back; no door accepts a longer one.
 const MOST: u64 = 16 << 20;
 
 /// The user's editor.
-pub(super) fn editor(at_editor: &AtEditor) -> OpenEditor {
-    let at_editor = at_editor.clone();
+pub(super) fn editor(editor_state: &EditorState) -> OpenEditor {
+    let editor_state = editor_state.clone();
     Arc::new(move |text| {
-        // What is typed to the editor is not meant for us, Ctrl+C neither.
-        let typing = at_editor.begin();
+        // Ctrl+C in the editor is not meant for us.
+        let typing = editor_state.begin();
         Box::pin(async move {
             let words =
                 ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|it| !it.is_empty()));
@@ -49,7 +49,7 @@ async fn edit(editor: &str, text: String) -> io::Result<String> {
     }
 }
 
-/// Reads what was saved, unless that would block or never end.
+/// Reads the saved file, unless that would block or never end.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let about = fs::metadata(path)?;
     match about {
@@ -59,10 +59,10 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The file that is edited. It is gone afterwards, unless something was written in it that nobody had.
+/// The edited file. It is deleted afterwards, unless it holds text that was not read back.
 struct Draft {
     path: TempPath,
-    /// What was put in.
+    /// The original text.
     text: String,
     is_used: bool,
 }
@@ -74,12 +74,12 @@ impl Draft {
         Ok(Self { path, text, is_used: false })
     }
 
-    /// What was written is taken, and the file is not needed any more.
+    /// The text was read back, so the file is no longer needed.
     fn used(mut self) {
         self.is_used = true;
     }
 
-    /// Why there is no text, and where what was written is.
+    /// The error message, with the path of a file that was left on disk.
     fn failed(mut self, why: &str) -> io::Error {
         match self.keep() {
             Some(path) => io::Error::other(format!("{why}; what you wrote is kept in {}", path.display())),
@@ -87,7 +87,7 @@ impl Draft {
         }
     }
 
-    /// Keeps the file if something was written in it that nobody had.
+    /// Leaves the file on disk if it holds new text.
     fn keep(&mut self) -> Option<PathBuf> {
         if std::mem::replace(&mut self.is_used, true) || !self.is_written() {
             return None;
@@ -99,17 +99,17 @@ impl Draft {
     fn is_written(&self) -> bool {
         match read(&self.path) {
             Ok(now) => !now.is_empty() && now != self.text.as_bytes(),
-            // The editor took it away; or it is there, and whoever wrote it may read it some other way.
+            // The editor deleted it; or it exists, and the user may still read it.
             Err(error) => error.kind() != io::ErrorKind::NotFound,
         }
     }
 }
 
 impl Drop for Draft {
-    /// Nobody waits for the editor any more: this program ends.
+    /// Dropped while the editor runs: this program ends.
     fn drop(&mut self) {
         if let Some(path) = self.keep() {
-            tracing::warn!(path = %path.display(), "what was written in an editor is kept");
+            tracing::warn!(path = %path.display(), "the text of an editor was saved");
             out::say(&format!("multitap: what you wrote is kept in {}", path.display()));
         }
     }
@@ -121,7 +121,7 @@ mod tests {
 
     use super::*;
 
-    /// A script that is given the file as `$0`.
+    /// A script that gets the file as `$0`.
     fn script(lines: &str) -> String {
         shell_words::join(["sh", "-c", lines])
     }

@@ -180,7 +180,7 @@ fn a_named_chat_is_for_who_saved_it_and_for_its_folder() {
     assert!(says("ann-secret", one, "/chat list").contains("  mine"));
     for (token, folder) in [("bob-secret", one), ("ann-secret", two), ("own-secret", one)] {
         let listed = says(token, folder, "/chat list");
-        assert!(listed.contains("No conversations are kept by name"), "{token} {folder}: {listed}");
+        assert!(listed.contains("There are no saved conversations"), "{token} {folder}: {listed}");
         let resumed = says(token, folder, "/chat resume mine");
         assert!(resumed.contains("there is no conversation 'mine'"), "{token} {folder}: {resumed}");
     }

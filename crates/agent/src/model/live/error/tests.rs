@@ -1,28 +1,6 @@
-use reqwest::header::HeaderValue;
 use serde_json::json;
 
 use super::*;
-
-fn waits(pairs: &[(&'static str, &str)]) -> Option<Duration> {
-    let headers = pairs
-        .iter()
-        .map(|(name, value)| (reqwest::header::HeaderName::from_static(name), HeaderValue::from_str(value).unwrap()));
-    retry_after(&headers.collect(), "2026-10-21T07:28:00Z".parse().unwrap())
-}
-
-#[test]
-fn the_time_to_wait_is_read_in_all_its_forms() {
-    let millis = |millis| Some(Duration::from_millis(millis));
-    assert_eq!(waits(&[("retry-after", "7")]), millis(7000));
-    assert_eq!(waits(&[("retry-after", "0.5")]), millis(500));
-    assert_eq!(waits(&[("retry-after-ms", "250"), ("retry-after", "7")]), millis(250));
-    assert_eq!(waits(&[("retry-after", "Wed, 21 Oct 2026 07:28:30 GMT")]), millis(30_000));
-    assert_eq!(waits(&[("retry-after", "Wed, 21 Oct 2026 07:00:00 GMT")]), millis(0));
-    for nonsense in ["soon", "-1", "NaN", ""] {
-        assert_eq!(waits(&[("retry-after", nonsense)]), None, "{nonsense}");
-    }
-    assert_eq!(waits(&[]), None);
-}
 
 #[test]
 fn gemini_says_in_the_body_how_long_to_wait() {

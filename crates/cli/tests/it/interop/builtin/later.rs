@@ -91,7 +91,7 @@ pub(super) fn a_conversation_that_was_killed_goes_on(api: Api) {
     let heard = place.model.conversation().pop().unwrap();
     assert_eq!(heard.user_texts(), ["remember plum", "hang", "which word?"]);
     assert_eq!(assert_whole(api, &heard), 1);
-    assert!(heard.body.to_string().contains("cut off"), "{:#}", heard.body);
+    assert!(heard.body.to_string().contains("interrupted"), "{:#}", heard.body);
 }
 
 /// Our log has all that it said, also of a turn that was cut off.

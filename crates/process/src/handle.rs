@@ -1,6 +1,6 @@
-//! A running program, as the process that started it sees it: how to ask it to end, how to wait for its end.
+//! A running program as seen by its parent: how it is asked to end, how its end is awaited.
 //!
-//! Dropping it ends it. Must not come in: what goes through its pipes, how long anybody waits.
+//! Dropping it ends the program. Must not come in: the data in its pipes, time limits.
 
 mod group;
 #[cfg(unix)]
@@ -16,23 +16,23 @@ use group::Group;
 #[cfg(unix)]
 use supervised::Supervised;
 
-/// What a program is asked to do.
+/// An order to a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Order {
     Interrupt,
     Terminate,
-    /// With all it started.
+    /// With all its descendants.
     Kill,
-    /// The program stays; what it started for these commands ends.
-    EndCommands(Commands),
+    /// The program continues; what it started for these commands ends.
+    EndCommands(CommandScope),
 }
 
-/// The commands that a program has started since some moment, and their processes.
+/// The commands that a program has started since some moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Commands {
+pub(crate) struct CommandScope {
     /// In clock ticks since boot.
     pub(crate) since: u64,
-    /// What the program sets in the environment of commands, and of nothing else.
+    /// The environment variable that the program sets for commands only.
     pub(crate) variable: String,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Commands {
 pub(crate) enum Ending {
     Code(i32),
     Signal(i32),
-    /// Nobody saw it.
+    /// Nobody observed it.
     Unknown,
 }
 
@@ -54,14 +54,14 @@ pub(crate) struct Pipes {
 }
 
 #[derive(Debug)]
-pub(crate) enum Kept {
+pub(crate) enum ProgramHandle {
     #[cfg(unix)]
     Supervised(Box<Supervised>),
     Group(Group),
 }
 
-impl Kept {
-    /// Starts a program. The error's kind says what is wrong with the program; trouble of the keeper's own is
+impl ProgramHandle {
+    /// Starts a program. The error's kind says what is wrong with the program; a failure of the supervisor is
     /// [`io::ErrorKind::Other`].
     pub(crate) async fn start(program: &Program, keeper: &Keeper) -> io::Result<(Self, Pipes)> {
         match keeper {
@@ -79,7 +79,7 @@ impl Kept {
         }
     }
 
-    /// Passes an order on; a program that is gone needs none.
+    /// Sends an order; a program that is gone needs none.
     pub(crate) fn order(&mut self, order: &Order) {
         match self {
             #[cfg(unix)]
@@ -89,16 +89,16 @@ impl Kept {
     }
 
     /// Ends the processes of commands, and waits until they are gone, or cannot be ended. Cancel safe.
-    pub(crate) async fn end_commands(&mut self, commands: Commands) {
+    pub(crate) async fn end_commands(&mut self, commands: CommandScope) {
         match self {
             #[cfg(unix)]
             Self::Supervised(supervised) => supervised.end_commands(commands).await,
-            // Nobody watches over a group but us, and we know no process in it.
+            // In a process group, the processes of commands cannot be told apart.
             Self::Group(_) => {}
         }
     }
 
-    /// Waits until the program has ended and what it left behind has been ended. Cancel safe.
+    /// Waits until the program has ended and its leftovers have been ended. Cancel safe.
     pub(crate) async fn wait(&mut self) -> Ending {
         match self {
             #[cfg(unix)]
@@ -109,24 +109,24 @@ impl Kept {
 }
 
 #[cfg(unix)]
-async fn start_supervised(program: &Program, binary: &Path) -> io::Result<(Kept, Pipes)> {
+async fn start_supervised(program: &Program, binary: &Path) -> io::Result<(ProgramHandle, Pipes)> {
     let (supervised, pipes) = Supervised::start(program, binary).await?;
-    Ok((Kept::Supervised(Box::new(supervised)), pipes))
+    Ok((ProgramHandle::Supervised(Box::new(supervised)), pipes))
 }
 
-/// Where there are no life lines, the system's own way to tie processes together does.
+/// Without life lines, a process group or job object is used.
 #[cfg(not(unix))]
 #[expect(clippy::unused_async, reason = "the same call as where it waits")]
-async fn start_supervised(program: &Program, _: &Path) -> io::Result<(Kept, Pipes)> {
+async fn start_supervised(program: &Program, _: &Path) -> io::Result<(ProgramHandle, Pipes)> {
     start_group(program)
 }
 
-fn start_group(program: &Program) -> io::Result<(Kept, Pipes)> {
+fn start_group(program: &Program) -> io::Result<(ProgramHandle, Pipes)> {
     let (group, pipes) = Group::start(program)?;
-    Ok((Kept::Group(group), pipes))
+    Ok((ProgramHandle::Group(group), pipes))
 }
 
-/// The folder and environment a program runs in.
+/// Sets the working directory and the environment.
 fn surroundings(command: &mut Command, program: &Program) {
     for name in &program.env_remove {
         command.env_remove(name);

@@ -1,53 +1,53 @@
-//! Commands that only look: they run no other program, write no file, and read nothing outside of their folder.
+//! Read-only commands: they run no other program, write no file, and read nothing outside their folder.
 //!
-//! A table of what is known to be harmless, not of what is known to hurt: a flag or a command that nobody thought of
-//! is asked about.
+//! An allow list: unknown commands and options are asked about.
 
 use std::path::Path;
 
 use super::{Script, Simple, Word};
 
-/// Whether the folder's own settings may be believed, such as a repository's that name programs to run.
+/// Whether settings of the folder are trusted, such as a repository's Git configuration that names programs to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trust {
     Trusted,
     Untrusted,
 }
 
-/// Look and nothing else, whatever they are given.
-const LOOKING: &[&str] = &[
+/// Read-only whatever their arguments.
+const READ_ONLY: &[&str] = &[
     "basename", "cat", "cmp", "column", "comm", "cut", "df", "diff", "dirname", "echo", "egrep", "expand", "false",
     "fgrep", "fold", "grep", "head", "id", "ls", "nl", "od", "paste", "pwd", "readlink", "realpath", "rev", "seq",
     "stat", "tac", "tr", "true", "uname", "which", "whoami",
 ];
 
-/// What makes `find` do more than find.
+/// Options that make `find` do more than find.
 const FIND_DOES: [&str; 10] =
     ["-delete", "-exec", "-execdir", "-files0-from", "-fls", "-fprint", "-fprint0", "-fprintf", "-ok", "-okdir"];
 
-/// The most words of a line that is believed to only look: each is followed on disk.
+/// Commands with more words than this are asked about: each word is resolved on disk.
 const MOST_WORDS: usize = 200;
 
-/// Programs that tell their version and nothing else.
+/// Programs that may be asked for their version.
 const VERSIONED: [&str; 12] =
     ["bun", "cargo", "deno", "gcc", "git", "go", "java", "node", "npm", "python", "python3", "rustc"];
 
 impl Script {
-    /// Whether all it runs only looks, at things inside `folder`.
-    pub(crate) fn only_looks(&self, folder: &Path, trust: Trust) -> bool {
+    /// Whether the whole command is read-only and stays inside `folder`.
+    pub(crate) fn is_read_only(&self, folder: &Path, trust: Trust) -> bool {
         let words: usize = self.commands.iter().map(|simple| simple.words.len()).sum();
         words <= MOST_WORDS
-            && self.commands.iter().all(|simple| simple.only_looks(trust) && simple.stays_inside(folder))
+            && self.commands.iter().all(|simple| simple.is_read_only(trust) && simple.stays_inside(folder))
     }
 }
 
 impl Simple {
-    fn only_looks(&self, trust: Trust) -> bool {
+    fn is_read_only(&self, trust: Trust) -> bool {
         let (name, arguments) = (self.name(), self.arguments());
-        if LOOKING.contains(&name) {
+        if READ_ONLY.contains(&name) {
             return true;
         }
-        // Lists of files may name any file, and some output never ends. A file whose name is a flag is seen on disk.
+        // Lists of files may name any file, and some output never ends. A file whose name looks like an option is
+        // found on disk.
         let none = |letters: &str, options: &[&str]| {
             !arguments.iter().any(|word| letters.chars().any(|flag| short(word, flag)) || long(&word.text, options))
         };
@@ -60,7 +60,7 @@ impl Simple {
             }
             _ => {}
         }
-        // From here on words matter: a file whose name is a flag must not be taken for one.
+        // From here on options matter: a file name that looks like one must not be taken for one.
         if arguments.iter().any(|word| word.glob && word.text.starts_with(['*', '?', '['])) {
             return false;
         }
@@ -75,7 +75,7 @@ impl Simple {
             "rg" => none("z", &["--pre", "--hostname-bin", "--search-zip"]),
             "sort" => none("oT", &["--output", "--compress-program", "--temporary-directory", "--files0-from"]),
             "sed" => prints_lines(arguments),
-            // A repository says which programs git runs: to show a page, to watch files, to compare them.
+            // A repository's settings name programs that Git runs: pagers, file watchers, diff tools.
             "git" => trust == Trust::Trusted && git_looks(arguments),
             _ => false,
         }
@@ -91,18 +91,18 @@ fn is(arguments: &[Word], expected: &[&str]) -> bool {
     arguments.iter().map(|word| word.text.as_str()).eq(expected.iter().copied())
 }
 
-/// Whether that letter is among the flags of a word such as `-abc`.
+/// Whether the letter is among short options such as `-abc`.
 fn short(word: &Word, flag: char) -> bool {
     word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains(flag)
 }
 
-/// Whether the word is one of these options, with a value or without, written out or cut short.
+/// Whether the word is one of these long options, with or without a value, in full or abbreviated.
 pub(super) fn long(text: &str, options: &[&str]) -> bool {
     let name = text.split_once('=').map_or(text, |(name, _)| name);
     name.len() > 2 && name.starts_with("--") && options.iter().any(|option| option.starts_with(name))
 }
 
-/// `sed -n 10,20p FILE…`, with which models read files.
+/// `sed -n 10,20p FILE…`, which models use to read files.
 fn prints_lines(arguments: &[Word]) -> bool {
     let [quiet, script, files @ ..] = arguments else { return false };
     let Some(range) = script.text.strip_suffix('p') else { return false };
@@ -114,7 +114,7 @@ fn flag(word: &Word) -> bool {
     word.text.starts_with('-')
 }
 
-/// What makes git write a file or run another program, in any of its commands that look.
+/// Options that make Git's read-only commands write a file or run another program.
 const GIT_DOES: [&str; 7] =
     ["--output", "--ext-diff", "--textconv", "--filters", "--show-signature", "--open-files-in-pager", "--exec"];
 
@@ -141,7 +141,7 @@ fn git_looks(arguments: &[Word]) -> bool {
     }
 }
 
-/// Whether a word, taken for a path, stays in the folder; so must what is glued to a flag, as in `-f/etc/passwd`.
+/// Whether a word, taken as a path, stays in the folder; so must a path attached to an option, as in `-f/etc/passwd`.
 fn inside(word: &Word, folder: &Path) -> bool {
     let text = word.text.as_str();
     let glued = match text.split_once('=') {

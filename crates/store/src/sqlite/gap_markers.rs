@@ -1,7 +1,8 @@
-//! Notes beside the file, one for a lease: events were told that the log does not have.
+//! Marker files beside the database, one per lease: events were sent out that the log does not contain.
 //!
-//! When the log cannot be written its session goes on in memory, and the log cannot say so itself. An empty file can
-//! mostly still be made: it takes no room on a full disk, and nobody has it locked. It is gone when the log has said it.
+//! If the log cannot be written its session continues in memory, and the log cannot record that itself. An empty file
+//! can usually still be created: it takes no space on a full disk, and nobody has it locked. It is deleted when the
+//! log has recorded the gap.
 
 use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
@@ -10,12 +11,12 @@ use std::path::PathBuf;
 use multitap_hub::Owner;
 
 #[derive(Debug)]
-pub(super) struct Unkept {
+pub(super) struct GapMarkers {
     log: PathBuf,
 }
 
-impl Unkept {
-    /// The notes beside that file.
+impl GapMarkers {
+    /// The markers beside that file.
     pub(super) fn of(log: PathBuf) -> Self {
         Self { log }
     }
@@ -27,7 +28,7 @@ impl Unkept {
         path.into()
     }
 
-    /// Leaves the note. If not even that can be done, nothing can.
+    /// Creates the marker. If this fails too, nothing can be done.
     pub(super) fn note(&self, owner: &Owner) {
         let mut file = OpenOptions::new();
         file.write(true).create_new(true);
@@ -36,18 +37,20 @@ impl Unkept {
         match file.open(self.place(owner)) {
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            Err(error) => tracing::warn!(%error, "it cannot be noted that events are told which are not kept"),
+            Err(error) => {
+                tracing::warn!(%error, "cannot record that events were sent out that the log does not contain")
+            }
         }
     }
 
     pub(super) fn is_noted(&self, owner: &Owner) -> bool {
-        // One that cannot be looked for may be there: a new epoch too many costs a snapshot, one too few a lie.
+        // If this fails, assume that it exists: an unneeded new epoch costs a snapshot, a missing one a wrong log.
         self.place(owner).try_exists().unwrap_or(true)
     }
 
-    /// The log has it now, or there is nothing to say.
+    /// The log records it now, or there is nothing to record.
     pub(super) fn forget(&self, owner: &Owner) {
-        // Most often there is none.
+        // Usually there is none.
         fs::remove_file(self.place(owner)).ok();
     }
 }

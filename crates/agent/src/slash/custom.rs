@@ -1,29 +1,29 @@
-//! Commands of the user's own: `commands/NAME.md` in the settings folder, and in `.multitap` of the project.
+//! Custom commands: `commands/NAME.md` in the settings folder, and in `.multitap` of the project.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{SlashArgument, SlashCommand};
+use super::{ArgumentSpec, CommandSpec};
 
-/// The largest file that is taken.
+/// The largest file that is read.
 const MOST: u64 = 256 * 1024;
 /// The most commands of one folder, and the longest description of one, in characters.
 const MOST_COMMANDS: usize = 500;
 const LONGEST_DESCRIPTION: usize = 500;
-/// The largest prompt that is made of one and the words behind it, which may have many places in it.
+/// The largest expanded prompt: a template may contain its arguments many times.
 const LARGEST_PROMPT: usize = 16 * 1024 * 1024;
-/// Where the words behind the command go.
+/// Placeholders for the arguments.
 const ARGUMENTS: [&str; 2] = ["$ARGUMENTS", "{{args}}"];
 
-/// One command.
+/// One custom command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Own {
+pub(crate) struct CustomCommand {
     pub(crate) name: String,
     pub(crate) description: String,
     template: String,
 }
 
-impl Own {
+impl CustomCommand {
     fn new(name: &str, text: &str) -> Self {
         let (head, body) = head(text);
         let described = head.and_then(|head| {
@@ -35,13 +35,13 @@ impl Own {
         Self { name: name.to_owned(), description: described.unwrap_or(first), template: body.trim().to_owned() }
     }
 
-    pub(super) fn shown(&self) -> SlashCommand {
-        let argument = SlashArgument {
+    pub(super) fn shown(&self) -> CommandSpec {
+        let argument = ArgumentSpec {
             name: "text".to_owned(),
             description: "Put into the command's text".to_owned(),
             is_required: false,
         };
-        SlashCommand {
+        CommandSpec {
             name: self.name.clone(),
             description: self.description.clone(),
             arguments: vec![argument],
@@ -49,7 +49,7 @@ impl Own {
         }
     }
 
-    /// What it says, with the words that stood behind it, in one pass: what the words hold is no place for words.
+    /// Expands the template in one pass: placeholders inside the arguments are not expanded.
     pub(super) fn prompt(&self, words: &str) -> Result<String, String> {
         let places = ARGUMENTS.iter().flat_map(|place| self.template.match_indices(place));
         let mut places: Vec<(usize, &str)> = places.collect();
@@ -77,7 +77,7 @@ impl Own {
     }
 }
 
-/// What stands between two lines `---` at the top, and the rest.
+/// The front matter between two lines `---`, and the rest.
 fn head(text: &str) -> (Option<&str>, &str) {
     let parted = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---"));
     match parted {
@@ -86,8 +86,8 @@ fn head(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// The commands of the user and of the project, by their names; the project's win where both have one.
-pub(crate) fn load(config: Option<&Path>, folder: &Path) -> Vec<Own> {
+/// The commands of the user and of the project, by name; on equal names the project's win.
+pub(crate) fn load(config: Option<&Path>, folder: &Path) -> Vec<CustomCommand> {
     let mut all = BTreeMap::new();
     let places = config.map(|config| config.join("commands")).into_iter().chain([folder.join(".multitap/commands")]);
     for place in places {
@@ -101,14 +101,14 @@ pub(crate) fn load(config: Option<&Path>, folder: &Path) -> Vec<Own> {
             let file_name = entry.file_name();
             let Some(name) = file_name.to_str().and_then(|name| name.strip_suffix(".md")) else { continue };
             let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
-            // Looked at before it is opened: a link to a device never ends, and the project is anybody's.
+            // Checked before it is opened: a link to a device never ends, and anybody may have written the project.
             let small = entry.metadata().is_ok_and(|data| data.is_file() && data.len() <= MOST);
             if !is_name || !small {
                 continue;
             }
             let Ok(text) = std::fs::read_to_string(entry.path()) else { continue };
             taken += 1;
-            all.insert(name.to_owned(), Own::new(name, &text));
+            all.insert(name.to_owned(), CustomCommand::new(name, &text));
         }
     }
     all.into_values().collect()
@@ -139,14 +139,14 @@ mod tests {
 
     #[test]
     fn words_are_not_a_place_for_words() {
-        let own = Own::new("x", "a $ARGUMENTS b {{args}} c");
+        let own = CustomCommand::new("x", "a $ARGUMENTS b {{args}} c");
         let words = "{{args}}$ARGUMENTS";
         assert_eq!(own.prompt(words).unwrap(), format!("a {words} b {words} c"));
     }
 
     #[test]
     fn a_prompt_does_not_grow_with_the_square_of_what_is_typed() {
-        let own = Own::new("x", &"$ARGUMENTS".repeat(1000));
+        let own = CustomCommand::new("x", &"$ARGUMENTS".repeat(1000));
         assert_eq!(own.prompt(&"w".repeat(1000)).unwrap().len(), 1_000_000);
         let why = own.prompt(&"w".repeat(20_000)).unwrap_err();
         assert!(why.contains("prompt of 20010000 bytes"), "{why}");

@@ -14,21 +14,21 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{Commands, Ending, Order, Pipes, surroundings};
+use super::{CommandScope, Ending, Order, Pipes, surroundings};
 use crate::descendants::{Process, descendants};
 use crate::life_line::{Report, hand_over};
 use crate::mark::{MARK, Mark};
 use crate::spawn::{Program, StdinMode};
 use crate::supervisor::SUPERVISE;
 
-/// How long a supervisor may take to say whether the program runs. It takes milliseconds, or it is none.
+/// How long a supervisor may take to report that the program started. It normally takes milliseconds.
 const START: Duration = Duration::from_secs(10);
 
-/// How long what was left behind may take to be gone once it is killed, when the supervisors were killed.
+/// How long killed leftovers may take to be gone, after the supervisors were killed.
 const AFTER_KILL: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(10);
 
-/// Dropping it closes the life line, and the supervisor ends all.
+/// Dropping it closes the life line, and the supervisor ends everything.
 #[derive(Debug)]
 pub(crate) struct Supervised {
     supervisor: Child,
@@ -54,7 +54,7 @@ impl Supervised {
         let mut supervised = Self { supervisor, reports, orders, mark, program: None, ending: None };
         let report = timeout(START, supervised.report()).await.map_err(|_| trouble("said nothing", binary))?;
         match report {
-            // It may have ended already; then its id may be another's by now.
+            // It may have ended already; then its id may belong to another process.
             Some(Report::Started(pid)) => supervised.program = Pid::from_raw(pid).and_then(Process::find),
             Some(Report::Failed(errno)) => return Err(io::Error::from_raw_os_error(errno)),
             Some(Report::Ended(_) | Report::Left(_) | Report::CommandsEnded(_)) | None => {
@@ -70,24 +70,24 @@ impl Supervised {
     }
 
     pub(super) fn order(&self, order: &Order) {
-        // Fails only if the supervisor is gone, and then so is the program. Orders are shorter than any socket's buffer.
+        // Fails only if the supervisor is gone, and so the program. Orders are shorter than any socket buffer.
         self.orders.try_write(format!("{order}\n").as_bytes()).ok();
         if *order == Order::Kill {
             self.wake();
         }
     }
 
-    /// Continues the supervisors: one that somebody stopped obeys nobody.
+    /// Continues the supervisors: a stopped one handles no orders.
     fn wake(&self) {
         let outer = self.supervisor.id().and_then(|pid| Pid::from_raw(pid.try_into().ok()?)).and_then(Process::find);
-        // The inner one stands between the program and the outer one.
+        // The inner one is the program's parent.
         let inner = self.program.and_then(Process::parent);
         for supervisor in outer.into_iter().chain(inner.filter(|inner| inner.pid != rustix::process::getpid())) {
             supervisor.signal(Signal::CONT);
         }
     }
 
-    pub(super) async fn end_commands(&mut self, commands: Commands) {
+    pub(super) async fn end_commands(&mut self, commands: CommandScope) {
         self.order(&Order::EndCommands(commands));
         let ended = async {
             while let Some(report) = self.report().await {
@@ -102,7 +102,7 @@ impl Supervised {
                 }
             }
         };
-        // A supervisor that is stopped or gone says nothing.
+        // A stopped or killed supervisor does not report.
         timeout(AFTER_KILL, ended).await.ok();
     }
 
@@ -121,7 +121,7 @@ impl Supervised {
         *self.ending.get_or_insert(Ending::Unknown)
     }
 
-    /// Somebody killed the supervisors, maybe all of them: ends what can still be found.
+    /// The supervisors were killed, maybe all of them: ends what can still be found.
     async fn end_left(&self) {
         let begun = Instant::now();
         loop {
@@ -139,7 +139,7 @@ impl Supervised {
         }
     }
 
-    /// The next report; none when the supervisor is gone, or is no supervisor. Cancel safe.
+    /// The next report; `None` when the supervisor is gone, or is not a supervisor. Cancel safe.
     async fn report(&mut self) -> Option<Report> {
         self.reports.next_line().await.ok().flatten().and_then(|line| Report::parse(&line))
     }
@@ -159,7 +159,7 @@ fn supervisor(program: &Program, binary: &Path, life_line: OwnedFd, mark: &Mark)
     command.arg(SUPERVISE).arg("--").arg(&program.program).args(&program.args);
     surroundings(&mut command, program);
     command.env(MARK, mark.value());
-    // Whoever lists processes should see our name, not the way to our file.
+    // Process lists should show our name, not the path of our binary.
     if let Some(name) = std::env::args_os().next().filter(|_| binary.starts_with("/proc")) {
         command.arg0(name);
     }
@@ -171,7 +171,7 @@ fn trouble(what: &str, binary: &Path) -> io::Error {
     io::Error::other(format!("its supervisor {} {what}", binary.display()))
 }
 
-/// The program's ends, and ours.
+/// The program's ends of the pipes, and ours.
 fn pipes(stdin: StdinMode) -> io::Result<([OwnedFd; 3], Pipes)> {
     let (stdin, our_stdin): (OwnedFd, _) = match stdin {
         StdinMode::Piped => {

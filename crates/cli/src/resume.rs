@@ -1,5 +1,5 @@
-//! Which conversation a session goes on with: none, one of ours, or one that only the agent knows; and what stands in
-//! its log before.
+//! Which conversation a session resumes: none, one of our sessions, or one that only the agent knows; and the history
+//! in its log.
 
 use std::path::{Path, PathBuf};
 
@@ -11,30 +11,30 @@ use crate::args::SessionArgs;
 use crate::exit::{Exit, Problem};
 use crate::host::{Host, about_log};
 
-/// How much of an earlier log is read at a time.
+/// How many events of an earlier log are read at a time.
 const PAGE: usize = 512;
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
-/// The conversation that a session goes on with.
+/// The conversation to resume.
 #[derive(Debug)]
-pub(crate) enum TakeUp {
-    /// None: a new one.
+pub(crate) enum ResumeTarget {
+    /// A new conversation.
     New,
-    /// One of ours.
+    /// A session of ours.
     Ours(Box<SessionRecord>),
-    /// One that only the agent knows.
+    /// A conversation that only the agent knows.
     AgentsOwn,
 }
 
-impl TakeUp {
-    /// What `-c` and `-r` mean here: one of ours first, else the agent's own.
+impl ResumeTarget {
+    /// Resolves `-c` and `-r`: one of our sessions first, else the agent's own.
     pub(crate) async fn find(host: &Host, args: &SessionArgs, folder: &Path) -> Result<Self, Problem> {
         let is_chosen =
             |record: &SessionRecord| args.with.agent.as_deref().is_none_or(|agent| agent == record.agent.to_string());
         let named = args.resume.as_ref().filter(|_| !args.continues());
         let found = match (named, args.continues()) {
             (None, false) => return Ok(Self::New),
-            // The session will say that nothing is kept; the agent may still know the conversation.
+            // The session will report that nothing is stored; the agent may still know the conversation.
             _ if !host.keeps() => return Ok(Self::AgentsOwn),
             (Some(name), _) => host.journal().find(name.clone()).await,
             (None, true) => host.journal().list(Filter { folder: Some(folder.to_owned()), ..Filter::default() }).await,
@@ -42,7 +42,8 @@ impl TakeUp {
         let mut found = found.map_err(|error| Problem::new(Exit::Failed, about_log(&error)))?;
         found.retain(is_chosen);
         if named.is_none() {
-            // The newest in which something was said; one that the agent heard counts more than one for the shell alone.
+            // The newest with a conversation; one that the agent knows takes precedence over one with shell commands
+            // only.
             let is_heard = |record: &SessionRecord| record.about.native_id.is_some();
             let is_any_heard = found.iter().any(is_heard);
             found.retain(|record| is_heard(record) || (!is_any_heard && record.about.title.is_some()));
@@ -54,7 +55,7 @@ impl TakeUp {
         Ok(found.into_iter().next().map_or(Self::AgentsOwn, |record| Self::Ours(Box::new(record))))
     }
 
-    /// The options as they are meant for one of our own: its agent, its folder, its conversation.
+    /// The options for one of our sessions: its agent, its folder, its conversation.
     pub(crate) fn options(&self, args: &SessionArgs, folder: PathBuf) -> (SessionArgs, PathBuf) {
         let Self::Ours(record) = self else { return (args.clone(), folder) };
         let mut options = args.clone();
@@ -65,7 +66,7 @@ impl TakeUp {
         (options, own.unwrap_or(folder))
     }
 
-    /// Which log the session writes, and what stands in it before. `id` is for a new one.
+    /// Which log the session writes, and the history before it. `id` is for a new one.
     pub(crate) fn which(self, host: &Host, config: &SessionConfig, folder: &Path, id: SessionId) -> Which {
         match self {
             Self::New => Which::New { id, forked_from: None, history: None },
@@ -78,7 +79,7 @@ impl TakeUp {
     }
 }
 
-/// The log of a session, for a copy of it. One that cannot be read on says so in the copy.
+/// The log of a session as history for a copy. A read error is reported in the copy.
 fn copy(host: &Host, session: SessionId) -> History {
     let journal = host.journal().clone();
     host.history(move |drafts| async move {
@@ -106,8 +107,7 @@ fn copy(host: &Host, session: SessionId) -> History {
     })
 }
 
-/// What the agent itself keeps of the conversation. Nothing if it cannot be found: then the agent says best what is
-/// wrong.
+/// The history in the agent's own store. `None` if it is not found: the agent reports that best.
 fn agents_own(host: &Host, config: &SessionConfig, folder: &Path) -> Option<History> {
     let wanted = match &config.resume {
         Resume::Session { native_id, .. } => native_id.as_str(),

@@ -1,5 +1,5 @@
-//! Sessions that rest: they end after a while, and before, where all places are taken, the one that has rested longest
-//! gives way to another. What ends so is kept, and taken up again when somebody asks for it.
+//! Idle sessions: they are closed after a while, or earlier if the limit of sessions is reached, the longest idle
+//! first. A closed session stays stored and is resumed on demand.
 
 use std::time::Duration;
 
@@ -9,45 +9,45 @@ use tokio::time::timeout;
 
 use crate::host::Host;
 
-/// How long a session must have rested: whoever has just opened one is about to say something.
+/// Minimum idle time: whoever has just opened a session is about to send something.
 const RESTED: Duration = Duration::from_secs(1);
-/// How long one may take to end.
+/// Time limit for a session to close.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Ends the session that has rested longest. Whether there was one.
-pub(super) async fn make(host: &Host) -> bool {
+/// Closes the session that has been idle longest. Returns whether there was one.
+pub(super) async fn close_longest_idle(host: &Host) -> bool {
     let mut longest: Option<(Timestamp, Session)> = None;
     for session in host.live() {
-        if let Some(since) = rests_since(host, &session).await
+        if let Some(since) = idle_since(host, &session).await
             && longest.as_ref().is_none_or(|(before, _)| since < *before)
         {
             longest = Some((since, session));
         }
     }
     let Some((_, session)) = longest else { return false };
-    tracing::info!(session = %session.id(), "a session that rests gives way to another");
+    tracing::info!(session = %session.id(), "closing an idle session to open another");
     end(&session).await
 }
 
-/// Ends the sessions that have rested that long.
-pub(super) async fn tidy(host: &Host, idle: Duration) {
+/// Closes the sessions that have been idle that long.
+pub(super) async fn close_idle(host: &Host, idle: Duration) {
     for session in host.live() {
-        let rested = rests_since(host, &session).await.map(|since| Timestamp::now().millis_since(since));
+        let rested = idle_since(host, &session).await.map(|since| Timestamp::now().millis_since(since));
         if rested.is_some_and(|millis| Duration::from_millis(millis) >= idle) {
-            tracing::info!(session = %session.id(), "a session that rests is ended");
+            tracing::info!(session = %session.id(), "closing an idle session");
             end(&session).await;
         }
     }
 }
 
-/// Whether it ended. What somebody asks of it at this very moment is still done.
+/// Whether the session ended. Requests that arrive at this moment are still served.
 async fn end(session: &Session) -> bool {
     session.finish().await.is_ok() && timeout(PATIENCE, session.over()).await.is_ok()
 }
 
-/// Since when a session rests, if nothing is lost by ending it: nobody is connected, nothing runs, waits or is asked, and
-/// it can be taken up again.
-async fn rests_since(host: &Host, session: &Session) -> Option<Timestamp> {
+/// Since when a session is idle, if nothing is lost by closing it: no clients, no turn, no queued prompts, no open
+/// questions, and it can be resumed.
+async fn idle_since(host: &Host, session: &Session) -> Option<Timestamp> {
     let state = session.snapshot().await?;
     if !state.is_at_rest() || !state.questions.open().is_empty() || !state.clients.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! One line while it runs, and what is told of it: the turn and the tool call that the built-in agent would tell.
+//! A running shell command and its events: the same turn and tool call as the built-in agent's.
 
 use std::future::{pending, ready};
 use std::pin::Pin;
@@ -13,16 +13,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::job::Job;
 use crate::policy::{Consent, Policy};
-use crate::tool::{Doing, Outcome, Progress};
+use crate::tool::{Outcome, Progress, ToolContext};
 use crate::tools::shell::{NAME, Shell};
 
-/// How many pieces of output may wait.
+/// Most queued pieces of output.
 const PIECES: usize = 64;
 
-/// A line that runs. Only whoever asks for [`news`] lets it go on.
-pub(super) struct Line {
+/// A running shell command. It only makes progress while [`news`] is polled.
+pub(super) struct RunningCommand {
     pub(super) command: String,
-    /// How its turn will have ended.
+    /// The status its turn will end with.
     pub(super) status: TurnStatus,
     turn_id: TurnId,
     tool_id: ToolId,
@@ -32,35 +32,35 @@ pub(super) struct Line {
     run: Pin<Box<dyn Future<Output = Outcome> + Send>>,
 }
 
-/// How a line gets on.
-pub(super) enum News {
+/// What a running shell command reports.
+pub(super) enum CommandReport {
     Told(EventKind),
     Done(Outcome),
 }
 
-/// What comes next of the line, if one runs. Cancel safe.
-pub(super) async fn news(line: &mut Option<Line>) -> News {
+/// The next report, if a command runs. Cancel safe.
+pub(super) async fn news(line: &mut Option<RunningCommand>) -> CommandReport {
     let Some(line) = line else { return pending().await };
     tokio::select! {
         biased;
-        Some(progress) = line.progress.recv() => News::Told(line.told(progress)),
-        outcome = &mut line.run => News::Done(outcome),
+        Some(progress) = line.progress.recv() => CommandReport::Told(line.reported(progress)),
+        outcome = &mut line.run => CommandReport::Done(outcome),
     }
 }
 
-impl Line {
+impl RunningCommand {
     /// Starts the command if the policy approves it. Returns the events to emit.
     pub(super) fn begin(command: &str, shell: &Shell, policy: &Policy) -> (Self, [EventKind; 2]) {
         let (to_us, progress) = mpsc::channel(PIECES);
         let stop = CancellationToken::new();
-        let doing = Doing { progress: to_us, stop: stop.clone() };
+        let context = ToolContext { progress: to_us, stop: stop.clone() };
         let prepared = shell.line(command);
         let title = prepared.as_ref().ok().map(|ready| ready.title());
         let approved = prepared.map(|ready| policy.approve(NAME, Job::Shell(ready), Consent::Given));
         let run: Pin<Box<dyn Future<Output = Outcome> + Send>> = match approved {
             Ok(Ok(line)) => {
                 let shell = shell.clone();
-                Box::pin(async move { shell.run_line(line, doing).await })
+                Box::pin(async move { shell.run_line(line, context).await })
             }
             Ok(Err(why)) => Box::pin(ready(Outcome::denied(why))),
             Err(why) => Box::pin(ready(Outcome::failed(why.to_string()))),
@@ -85,11 +85,11 @@ impl Line {
             server: None,
             parent_tool_id: None,
         };
-        let told = [EventKind::TurnStarted { turn_id: line.turn_id.clone() }, EventKind::ToolStarted(began)];
-        (line, told)
+        let reported = [EventKind::TurnStarted { turn_id: line.turn_id.clone() }, EventKind::ToolStarted(began)];
+        (line, reported)
     }
 
-    fn told(&self, progress: Progress) -> EventKind {
+    fn reported(&self, progress: Progress) -> EventKind {
         EventKind::ToolProgress(ToolProgress {
             output: progress.output,
             progress: progress.share,
@@ -99,7 +99,7 @@ impl Line {
         })
     }
 
-    /// Tells it to stop, for the first reason that there is. It still says how far it was.
+    /// Stops the command; the first reason wins. Its output so far is still reported.
     pub(super) fn stop(&mut self, status: TurnStatus) {
         if self.status == TurnStatus::Completed {
             self.status = status;
@@ -107,17 +107,17 @@ impl Line {
         }
     }
 
-    /// It is over: what is told last.
+    /// The final events.
     pub(super) fn end(mut self, outcome: Outcome) -> Vec<EventKind> {
-        let mut told = Vec::new();
-        // What it wrote last may have come with its end.
+        let mut reported = Vec::new();
+        // The last output may have come with the end.
         while let Ok(progress) = self.progress.try_recv() {
-            told.push(self.told(progress));
+            reported.push(self.reported(progress));
         }
         let Outcome { outcome, text, exit_code, .. } = outcome;
         let success = outcome == ToolOutcome::Completed;
         let duration_ms = Some(Timestamp::now().millis_since(self.began));
-        told.push(EventKind::ToolCompleted(ToolCompleted {
+        reported.push(EventKind::ToolCompleted(ToolCompleted {
             tool_id: self.tool_id,
             success,
             outcome,
@@ -126,17 +126,17 @@ impl Line {
             exit_code,
             duration_ms,
         }));
-        told.push(EventKind::TurnCompleted(TurnEnd {
+        reported.push(EventKind::TurnCompleted(TurnEnd {
             turn_id: Some(self.turn_id),
             duration_ms,
             text: Some(text),
             num_turns: Some(0),
             ..TurnEnd::of(self.status)
         }));
-        told
+        reported
     }
 
-    /// Nobody listens: waits until nothing of it is left.
+    /// Nobody receives its events: waits until nothing of it is left.
     pub(super) async fn abandon(self) {
         drop(self.progress);
         self.stop.cancel();

@@ -1,4 +1,4 @@
-//! The tools that only look at files, as one: they differ in what they show and in nothing else.
+//! The read-only file tools as one enum: they differ only in what they show.
 
 use tokio_util::sync::CancellationToken;
 
@@ -11,7 +11,7 @@ use super::search::Search;
 use crate::tool::Outcome;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Look {
+pub(crate) enum FileTool {
     Read(Read),
     ReadMany(ReadMany),
     List(List),
@@ -19,7 +19,7 @@ pub(crate) enum Look {
     Search(Search),
 }
 
-impl Look {
+impl FileTool {
     pub(crate) fn title(&self) -> String {
         match self {
             Self::Read(read) => read.title(),

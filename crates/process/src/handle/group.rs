@@ -1,6 +1,6 @@
 //! A program that leads a process group (on Windows: a job), which is killed as a whole.
 //!
-//! What moves into a group of its own gets away; only a supervisor ends that too.
+//! Descendants that leave the group escape; only a supervisor ends those too.
 
 use std::io;
 use std::process::{ExitStatus, Stdio};
@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::{Ending, Order, Pipes, surroundings};
 use crate::spawn::{Program, StdinMode};
 
-/// How long the members that outlived their leader may take to die once killed.
+/// How long killed members may outlive their leader.
 const AFTER_KILL: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Group {
         if self.ending.is_some() {
             return; // the group's number may be somebody else's by now
         }
-        // A group that is gone already got what it was to get.
+        // Fails only if the group is gone.
         match order {
             Order::Kill => self.inner.start_kill().ok(),
             #[cfg(unix)]
@@ -76,7 +76,7 @@ impl Group {
         let ending = self.inner.inner_mut().wait().await.map_or(Ending::Unknown, ending);
         self.order(&Order::Kill);
         self.ending = Some(ending);
-        // Where orphans come to us, they are ours to bury; elsewhere this returns at once.
+        // Where orphans are reparented to us, we reap them; elsewhere this returns at once.
         timeout(AFTER_KILL, self.inner.wait()).await.ok();
         ending
     }

@@ -1,4 +1,4 @@
-//! What clients wish their sessions to be, against what this host allows. Nothing here starts anything.
+//! Checks what clients request for their sessions against what this host allows. Starts nothing.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -28,13 +28,13 @@ pub(super) fn workspace(wanted: Option<&Path>, roots: &[PathBuf]) -> Result<Path
         Ok(real) if !is_inside(&real) => Err(outside()),
         Ok(real) if real.is_dir() => Ok(real),
         Ok(_) => Err(refused(format!("{name} is not a folder"))),
-        // What lies elsewhere on this machine, and what does not, is nobody's business.
+        // Do not reveal what exists elsewhere on this machine.
         Err(_) if !is_inside(wanted) || wanted.components().any(|part| part == Component::ParentDir) => Err(outside()),
         Err(_) => Err(refused(format!("there is no folder {name}"))),
     }
 }
 
-/// Whether a folder, which may be gone by now, lies in or under a root.
+/// Whether a folder, which may have been deleted, lies in or below a root.
 pub(super) fn is_inside(folder: &Path, roots: &[PathBuf]) -> bool {
     let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     roots.iter().any(|root| real.starts_with(root)) && !real.components().any(|part| part == Component::ParentDir)
@@ -85,7 +85,7 @@ pub(super) fn mode(word: &str, own: Option<&Mode>, agent: AgentType) -> Result<A
     }
 }
 
-/// What would let a client run programs of its own, or run tools unasked: only of those that this host trusts. Says what
+/// Settings that let a client run its own programs, or tools without asking: only from trusted clients. Returns what
 /// was ignored.
 pub(super) fn extras(wanted: Wanted, trust_all: bool, config: &mut SessionConfig) -> Result<Vec<String>, Refusal> {
     let mut notices = Vec::new();
@@ -116,7 +116,7 @@ fn environment(wanted: Map<String, Value>) -> Result<BTreeMap<String, String>, R
         let is_name = !name.is_empty() && !name.contains(['=', '\0']);
         match value {
             Value::String(value) if is_name && !value.contains('\0') => Ok((name, value)),
-            // The value may be a secret, and is not repeated.
+            // The value may be a secret, so it is not repeated.
             _ => {
                 let why = "each variable is a name without '=' and a text".to_owned();
                 Err(Refusal::InvalidSetting { setting: "environment".into(), why })
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(workspace(Some(&root), &roots).unwrap(), root);
         assert_eq!(workspace(Some(&root.join("sub/../sub")), &roots).unwrap(), root.join("sub"));
         assert_eq!(workspace(Some(&real.join("in/sub")), &roots).unwrap(), root.join("sub"), "a link to inside");
-        for (wanted, told) in [
+        for (wanted, reported) in [
             (Path::new("sub").to_owned(), "not an absolute path"),
             (secret, "outside the folders of this host"),
             (root.join("out"), "outside"),
@@ -169,7 +169,7 @@ mod tests {
             (root.join("file"), "not a folder"),
         ] {
             let error = why(workspace(Some(&wanted), &roots));
-            assert!(error.starts_with("workspace_path: ") && error.contains(told), "{}: {error}", wanted.display());
+            assert!(error.starts_with("workspace_path: ") && error.contains(reported), "{}: {error}", wanted.display());
         }
     }
 
@@ -213,9 +213,10 @@ mod tests {
         assert_eq!(mode("auto-all", Some(&Mode::Unified(AutoAll)), builtin), Ok(AutoAll));
         let native = Mode::Native("auto".to_owned());
         assert!(mode("acceptEdits", Some(&native), AgentType::Claude).is_err());
-        for (word, told) in [("auto-all", "lets more run"), ("yolo", "lets more run"), ("whatever", "is not known")] {
+        for (word, reported) in [("auto-all", "lets more run"), ("yolo", "lets more run"), ("whatever", "is not known")]
+        {
             let error = why(mode(word, None, builtin));
-            assert!(error.contains(told) && error.ends_with("takes plan, dontAsk, ask"), "{error}");
+            assert!(error.contains(reported) && error.ends_with("takes plan, dontAsk, ask"), "{error}");
         }
     }
 
