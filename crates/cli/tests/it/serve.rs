@@ -320,7 +320,7 @@ fn no_more_sessions_than_it_takes() {
     assert_eq!(first["result"]["status"]["state"], "input-required", "{first}");
     sleep(RESTED);
     let refused = served.say("hello", None, &json!({}), true);
-    assert!(refused["error"]["message"].as_str().unwrap().contains("as many sessions"), "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("too many sessions"), "{refused}");
     served.stop("-TERM", &scene);
 }
 

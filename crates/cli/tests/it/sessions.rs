@@ -99,7 +99,7 @@ fn what_is_not_there_is_named() {
     let run = sessions(&["--agent", "acp:goose acp"]).exits(2);
     assert!(run.stderr.contains("does not know where"), "{}", run.stderr);
     let run = sessions(&["show", "99999999", "--agent", "builtin"]).exits(1);
-    assert!(run.stderr.contains("builtin 99999999"), "{}", run.stderr);
+    assert!(run.stderr.contains("no builtin session matches \"99999999\""), "{}", run.stderr);
     sessions(&["--agent", "nobody"]).exits(2);
     sessions(&["show"]).exits(2);
 }
