@@ -8,6 +8,8 @@ use crate::words::head;
 
 /// How much of a bad line is quoted.
 const QUOTED: usize = 2000;
+/// How much of an unknown type is quoted.
+const QUOTED_TYPE: usize = 100;
 
 /// A line that leads to nothing, and why.
 #[derive(Debug, PartialEq, Eq)]
@@ -49,12 +51,13 @@ fn call(value: Value) -> Result<SessionCall, String> {
         },
         Some(_) => {}
     }
+    let kind = head(fields.get("type").and_then(Value::as_str).unwrap_or_default(), QUOTED_TYPE).to_owned();
     match SessionCall::read(fields) {
         Ok(call) if call.has_answer() => {
             Err("lines get no replies: everything this call would tell is in the events on stdout".to_owned())
         }
         Ok(call) => Ok(call),
-        Err(Refusal::UnknownMethod { .. }) => Err(format!("the type of this line is unknown: use {}", types())),
+        Err(Refusal::UnknownMethod { .. }) => Err(format!("unknown type '{kind}': use {}", types())),
         Err(refusal) => Err(refusal.to_string()),
     }
 }
@@ -163,7 +166,11 @@ mod tests {
             ("hello", AgentErrorKind::JsonParseError, "is not JSON"),
             ("[1]", AgentErrorKind::ProtocolError, "not a JSON object"),
             ("{}", AgentErrorKind::ProtocolError, "has no type"),
-            (r#"{"type":"frobnicate"}"#, AgentErrorKind::ProtocolError, "is unknown: use prompt, decide"),
+            (
+                r#"{"type":"frobnicate"}"#,
+                AgentErrorKind::ProtocolError,
+                "unknown type 'frobnicate': use prompt, decide",
+            ),
             (r#"{"type":"prompt"}"#, AgentErrorKind::ProtocolError, "missing field `text`"),
             (r#"{"type":"rules"}"#, AgentErrorKind::ProtocolError, "lines get no replies"),
             (r#"{"type":"prompt","text":" "}"#, AgentErrorKind::ProtocolError, "empty"),
