@@ -173,7 +173,6 @@ fn the_notes_of_sessions_are_not_readable_in_a_sandbox() {
     drop(host);
 }
 
-/// The folder for temporary files may be written, and the home of this test lies in it.
 #[cfg(target_os = "linux")]
 #[test]
 fn no_command_in_a_sandbox_changes_our_own_settings() {
@@ -181,7 +180,8 @@ fn no_command_in_a_sandbox_changes_our_own_settings() {
     let settings = scene.scratch.home().join(".config/multitap/settings.json");
     let beside = scene.scratch.home().join(".config/beside");
     let command = format!("echo x > {}; echo x > {}; echo tried", beside.display(), settings.display());
-    let said = printed(&scene, &command, &["--sandbox", "workspace-write"]);
+    let home = scene.scratch.home().display().to_string();
+    let said = printed(&scene, &command, &["--sandbox", "workspace-write", "--add-dir", &home]);
     assert!(said.contains("tried") && beside.exists(), "{said}");
     assert!(!settings.exists(), "{said}");
     assert!(said.contains("Read-only file system"), "{said}");
