@@ -110,15 +110,16 @@ impl SandboxArgs {
     /// the next session runs outside the sandbox.
     fn protect(&self) {
         let here = std::env::current_dir();
+        let roots: Vec<PathBuf> = self.write.iter().filter_map(|root| root.canonicalize().ok()).collect();
         for folder in &self.protect {
             // One that is missing could be created.
             fs::create_dir_all(folder).ok();
             let Ok(folder) = folder.canonicalize() else { continue };
-            let is_around = |writable: &&PathBuf| folder.starts_with(writable);
-            let Some(root) = self.write.iter().filter(is_around).min_by_key(|root| root.as_os_str().len()) else {
+            let is_around = |root: &&PathBuf| folder.starts_with(root);
+            let Some(root) = roots.iter().filter(is_around).min_by_key(|root| root.as_os_str().len()) else {
                 continue;
             };
-            if self.write.iter().any(|writable| writable.starts_with(&folder)) {
+            if roots.iter().any(|root| root.starts_with(&folder)) {
                 // The workspace lies in it.
                 continue;
             }

@@ -217,6 +217,9 @@ async fn protected_folders_in_a_workspace_are_not_changed() {
     let mut elsewhere = scene.program("echo x > ../multitap/settings.json");
     elsewhere.cwd = Some(scene.at("work/.config/other"));
     kept_back_as_read_only(&scene.sh(sandbox.wrap(elsewhere)).await);
+    std::os::unix::fs::symlink(scene.at("work"), scene.at("link")).unwrap();
+    let linked = Sandbox { writable: vec![scene.at("link")], ..sandbox.clone() };
+    kept_back_as_read_only(&scene.run(&linked, "echo x > .config/multitap/settings.json").await);
     assert!(!scene.run(&sandbox, "rm -rf .config").await.contains("exit code 0"));
     assert_eq!(fs::read_to_string(settings(".config")).unwrap(), "{}");
 }
