@@ -48,6 +48,21 @@ fn a_question_shows_all_of_what_it_asks_about() {
     check_shown(&question, &["t of s\\u202e", "\"a\\u200b\": \"\\u009bx\""]);
 }
 
+/// Otherwise the second line would look like the rest of the comment, which is wrapped.
+#[test]
+fn the_lines_of_a_command_are_told_from_wrapped_ones() {
+    let comment = "a comment that is far too long for one line of a narrow screen".repeat(2);
+    let command = format!("echo hi # {comment}\n  touch /tmp/x");
+    for columns in [40, 80] {
+        let mut play = Play::new(columns, 40);
+        play.tell(&asked("q", &command));
+        let lines: Vec<String> = play.screen().lines().map(|line| line.trim_matches(['│', ' ']).to_owned()).collect();
+        let numbered = |begin: &str| lines.iter().any(|line| line.starts_with(begin));
+        assert!(numbered("1 echo hi") && numbered("2   touch /tmp/x"), "{}", play.screen());
+        assert!(!numbered("3 "), "{}", play.screen());
+    }
+}
+
 #[test]
 fn many_empty_lines_push_nothing_off_the_screen() {
     let command = format!("echo hi{}touch /tmp/x", "\n \t".repeat(200));

@@ -286,22 +286,50 @@ fn form_details(form: &Form, question: &Question, columns: usize, theme: Theme) 
     lines
 }
 
+/// A shell command. Lines of one with several are numbered, so that none looks like the rest of a wrapped comment.
+fn command_text(command: &str, columns: usize, style: Style, theme: Theme) -> Vec<Line<'static>> {
+    let command = with_marked_blanks(command);
+    let count = clean(&command).split('\n').count();
+    if count == 1 {
+        return text(&command, columns, style);
+    }
+    let gutter = count.to_string().len() + 1;
+    let mut lines = Vec::new();
+    for (number, mut line) in numbered(&command, columns.saturating_sub(gutter), style) {
+        let number = number.map(|number| number.to_string()).unwrap_or_default();
+        line.spans.insert(0, Span::styled(format!("{number:>width$} ", width = gutter - 1), theme.quiet()));
+        lines.push(line);
+    }
+    lines
+}
+
 /// Wrapped text.
 fn text(words: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
+    numbered(words, columns, style).into_iter().map(|(_, line)| line).collect()
+}
+
+/// Wrapped text, with a number where a line of the text begins.
+fn numbered(words: &str, columns: usize, style: Style) -> Vec<(Option<usize>, Line<'static>)> {
     let words = clean(words);
     let (mut lines, mut rest) = (Vec::new(), words.split('\n').peekable());
+    let mut number = 1;
     while let Some(line) = rest.next() {
         let mut empty = vec![line];
         if is_empty(line) {
             empty.extend(std::iter::from_fn(|| rest.next_if(|next| is_empty(next))));
         }
-        match empty.len() {
+        let count = empty.len();
+        match count {
             // Empty lines must not push what follows out of sight.
-            count @ EMPTY.. => lines.push(Line::styled(format!("⋮ {count} empty lines"), style)),
+            EMPTY.. => lines.push((Some(number), Line::styled(format!("⋮ {count} empty lines"), style))),
             _ => {
-                lines.extend(empty.into_iter().flat_map(|line| wrap(Line::styled(line.to_owned(), style), columns, 2)))
+                for (at, line) in empty.into_iter().enumerate() {
+                    let wrapped = wrap(Line::styled(line.to_owned(), style), columns, 2).into_iter().enumerate();
+                    lines.extend(wrapped.map(|(row, line)| ((row == 0).then_some(number + at), line)));
+                }
             }
         }
+        number += count;
     }
     lines
 }
@@ -326,10 +354,10 @@ fn action(dialog: &Dialog, columns: usize, theme: Theme) -> Vec<Line<'static>> {
     let name = |words: &str, style| wrap(Line::styled(clean_line(words), style), columns, 2);
     let mut lines = match &question.details {
         Details::Command { command, directory, description } => {
-            let mut lines = text(&with_marked_blanks(edited.unwrap_or(command)), theme.code());
+            let mut lines = command_text(edited.unwrap_or(command), columns, theme.code(), theme);
             if edited.is_some() {
                 lines.extend(text("instead of", theme.quiet()));
-                lines.extend(text(&with_marked_blanks(command), theme.quiet()));
+                lines.extend(command_text(command, columns, theme.quiet(), theme));
             }
             lines.extend(directory.iter().flat_map(|directory| name(&format!("in {directory}"), theme.quiet())));
             lines.extend(description.iter().flat_map(|words| text(words, theme.quiet())));
