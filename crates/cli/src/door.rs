@@ -1,6 +1,7 @@
 //! The door beside a session: leads clients to the one session of this process.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
@@ -13,6 +14,7 @@ use multitap_serve::{
 
 use crate::args::{AccessArgs, DoorArgs};
 use crate::exit::{Exit, Problem};
+use crate::file_lists::FileLists;
 use crate::settings::Settings;
 use crate::token;
 
@@ -25,6 +27,7 @@ pub(crate) struct Shared {
     /// Empty until the agent is up; replaced when the user switches sessions.
     session: Mutex<Option<Session>>,
     journal: Arc<dyn Journal>,
+    files: FileLists,
 }
 
 impl Shared {
@@ -42,11 +45,11 @@ impl Shared {
 
     /// A host for a session that has started.
     pub(crate) fn of(session: Session, journal: Arc<dyn Journal>) -> Self {
-        Self { session: Mutex::new(Some(session)), journal }
+        Self { session: Mutex::new(Some(session)), ..Self::new(journal) }
     }
 
     pub(crate) fn new(journal: Arc<dyn Journal>) -> Self {
-        Self { session: Mutex::default(), journal }
+        Self { session: Mutex::default(), journal, files: FileLists::default() }
     }
 
     /// Opens a door to this host.
@@ -69,6 +72,10 @@ impl Shared {
 impl Host for Shared {
     fn shared(&self) -> Option<Session> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn files(&self, folder: &Path, query: &str) -> Vec<String> {
+        self.files.find(folder, query)
     }
 
     fn find(&self, session: &SessionId) -> Option<Session> {

@@ -33,8 +33,9 @@ pub use journal::{
 pub use launch::{Launch, Launching};
 pub use live::LiveOutput;
 pub use protocol::{
-    ClientsReply, GapNotice, JoinCall, JoinReply, PageCall, PageReply, PromptReply, Refusal, RulesReply, SessionCall,
-    SessionReply, SessionRequest, SnapshotReply,
+    AboutSession, AgentSummary, ClientsReply, FilesCall, GapNotice, HostCall, HostReply, JoinCall, JoinReply, OpenCall,
+    OpenReply, PageCall, PageReply, PromptReply, Refusal, RulesReply, SessionCall, SessionQuestion, SessionReply,
+    SessionRequest, SessionStatus, SessionSummary, SessionsCall, SessionsReply, SnapshotReply,
 };
 pub use reach::{Reach, Reached};
 pub use session::task::{History, Linger};

@@ -2,6 +2,7 @@
 
 mod ask;
 pub(crate) mod log;
+mod offer;
 pub(crate) mod outbox;
 mod pending;
 mod right;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use multitap_a2a::devtool::{AgentSettings, Spelling};
 use multitap_a2a::{Error, SendMessage};
 use multitap_event::ClientRef;
-use multitap_hub::Session;
+use multitap_hub::{OpenCall, Session};
 use serde_json::{Map, Value};
 
 use crate::host::Wanted;
@@ -28,17 +28,17 @@ pub(super) fn settings(send: &SendMessage) -> Result<Option<Settings>, Error> {
 pub(super) fn wanted(by: ClientRef, settings: Option<&Settings>) -> Result<Wanted, Error> {
     let Some((settings, _)) = settings else { return Ok(Wanted::bare(by)) };
     let more = &settings.more;
-    Ok(Wanted {
-        by,
-        workspace: settings.workspace_path.clone().map(PathBuf::from),
+    let open = OpenCall {
+        cwd: settings.workspace_path.clone().map(PathBuf::from),
         agent: wish(more, &["agent"], "a string", as_text)?,
         model: wish(more, &["model"], "a string", as_text)?,
-        approval_mode: wish(more, &["approval_mode", "approvalMode"], "a string", as_text)?,
+        mode: wish(more, &["approval_mode", "approvalMode"], "a string", as_text)?,
         allowed_tools: wish(more, &["allowed_tools", "allowedTools"], "a list of strings", as_texts)?
             .unwrap_or_default(),
         mcp_servers: wish(more, &["mcp_servers", "mcpServers"], "an object", as_map)?.unwrap_or_default(),
         environment: wish(more, &["environment", "env"], "an object", as_map)?.unwrap_or_default(),
-    })
+    };
+    Ok(Wanted { by, open })
 }
 
 /// One of the settings, by any of its names.
