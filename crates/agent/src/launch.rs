@@ -42,6 +42,8 @@ pub struct Setup {
     pub hidden_env: Vec<String>,
     /// Folders hidden from sandboxed commands, where the system can hide them.
     pub hidden_folders: Vec<PathBuf>,
+    /// Folders that neither tools nor commands of a sandboxed session may change, also where they lie in its workspace.
+    pub protected_folders: Vec<PathBuf>,
     /// Where conversations are stored; without it, nothing is stored.
     pub data: Option<PathBuf>,
     /// The user's settings folder: memory and custom commands.
@@ -89,7 +91,8 @@ pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) ->
     let private = private.map_err(|error| failed(format!("no private folder can be made: {error}")))?;
     let folders: Vec<_> = workspace.folders().map(Path::to_owned).collect();
     let sandbox = sandbox(&config, &folders, &setup.keeper).await?;
-    let sandbox = sandbox.map(|sandbox| sandbox.hiding(setup.hidden_folders.clone()));
+    let sandbox =
+        sandbox.map(|sandbox| sandbox.hiding(setup.hidden_folders.clone()).protecting(setup.protected_folders.clone()));
     let shell = Shell::new(Surroundings {
         folders,
         keeper: setup.keeper.clone(),
@@ -167,7 +170,11 @@ fn policy(config: &SessionConfig, setup: &Setup) -> Result<Policy, Unsupported> 
     let (allow, block) = (rules("--allow-tool", &config.allowed_tools)?, rules("--block-tool", &config.blocked_tools)?);
     let trust = if setup.trusted { Trust::Trusted } else { Trust::Untrusted };
     let policy = Policy::new(mode, allow, block).in_folder(trust);
-    Ok(if config.sandbox == Some(SandboxMode::ReadOnly) { policy.reading_only() } else { policy })
+    Ok(match config.sandbox {
+        Some(SandboxMode::ReadOnly) => policy.reading_only(),
+        Some(SandboxMode::WorkspaceWrite) => policy.protecting(&setup.protected_folders),
+        Some(SandboxMode::None | SandboxMode::FullAccess) | None => policy,
+    })
 }
 
 /// The requested sandbox. What cannot be enforced fails the start, unless best effort is accepted.

@@ -8,7 +8,7 @@ mod rule;
 mod shell;
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use multitap_event::{ApprovalMode, OptionId, option};
 
@@ -46,11 +46,13 @@ pub(crate) struct Policy {
     trust: Trust,
     /// Nothing may be written, whoever allows it.
     read_only: bool,
+    /// Folders in which nothing may be written, whoever allows it.
+    protected: Vec<PathBuf>,
 }
 
 impl Policy {
     pub(crate) fn new(mode: ApprovalMode, allow: Vec<Rule>, block: Vec<Rule>) -> Self {
-        Self { mode, allow, block, unread: Vec::new(), trust: Trust::Trusted, read_only: false }
+        Self { mode, allow, block, unread: Vec::new(), trust: Trust::Trusted, read_only: false, protected: Vec::new() }
     }
 
     /// The policy beside an agent with rules of its own: its block rules as that agent spells them.
@@ -81,6 +83,14 @@ impl Policy {
         self
     }
 
+    /// The same, in a sandbox in which these folders may not be changed.
+    #[must_use]
+    pub(crate) fn protecting(mut self, folders: &[PathBuf]) -> Self {
+        let real = |folder: &PathBuf| folder.canonicalize().unwrap_or_else(|_| folder.clone());
+        self.protected = folders.iter().map(real).collect();
+        self
+    }
+
     /// Judges one call of that tool.
     pub(crate) fn judge(&self, tool: &str, job: &Job) -> Verdict {
         self.judge_access(tool, job.access())
@@ -105,6 +115,11 @@ impl Policy {
         }
         if self.read_only && matches!(access, Access::Change { .. } | Access::Remember { .. }) {
             return Verdict::Deny("the sandbox of this session is read-only".to_owned());
+        }
+        if let Access::Change { file } = access
+            && self.protected.iter().any(|folder| file.starts_with(folder))
+        {
+            return Verdict::Deny("the sandbox of this session protects Multitap's own files".to_owned());
         }
         let mut must_ask = false;
         if let Access::Shell { command, .. } = access {
@@ -174,21 +189,37 @@ impl Policy {
     }
 }
 
-/// Files and folders that configure other programs: Git, Multitap, the agents it drives, shells and editors.
-const DELICATE: [&str; 13] = [
+/// Files and folders that configure other programs: Git, Multitap, the agents it drives, shells, package managers and
+/// editors.
+const DELICATE: [&str; 28] = [
     ".agents",
+    ".bash_login",
+    ".bash_profile",
+    ".bashrc",
+    ".cargo",
     ".claude",
+    ".claude.json",
     ".codex",
+    ".config",
+    ".devcontainer",
     ".env",
     ".envrc",
     ".gemini",
     ".git",
+    ".gitconfig",
     ".gitmodules",
     ".husky",
     ".idea",
     ".mcp.json",
     ".multitap",
+    ".npmrc",
+    ".profile",
+    ".ssh",
     ".vscode",
+    ".yarnrc.yml",
+    ".zprofile",
+    ".zshenv",
+    ".zshrc",
 ];
 
 /// Whether changing that file amounts to running something. Some file systems ignore case.

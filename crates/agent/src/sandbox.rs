@@ -121,6 +121,7 @@ pub struct Sandbox {
     enforced: Enforced,
     writable: Vec<PathBuf>,
     hidden: Vec<PathBuf>,
+    protected: Vec<PathBuf>,
     binary: PathBuf,
 }
 
@@ -149,7 +150,8 @@ impl Sandbox {
             FileAccess::Open | FileAccess::ReadOnly => Vec::new(),
         };
         let open = Enforced { files: FileAccess::Open, network: NetworkAccess::Open };
-        let mut sandbox = Self { enforced: open, writable, hidden: Vec::new(), binary: binary.clone() };
+        let (hidden, protected) = (Vec::new(), Vec::new());
+        let mut sandbox = Self { enforced: open, writable, hidden, protected, binary: binary.clone() };
         match sandbox.works(Enforced { files, ..open }, keeper).await? {
             Ok(()) => sandbox.enforced.files = files,
             Err(why) if effort == Enforcement::Full => return Err(SandboxError::FileAccess(why)),
@@ -178,6 +180,13 @@ impl Sandbox {
         Self { hidden, ..self }
     }
 
+    /// Makes these folders read-only for sandboxed commands, also where they lie in a writable folder. Needs a mount
+    /// namespace, like [`Sandbox::hiding`].
+    #[must_use]
+    pub fn protecting(self, protected: Vec<PathBuf>) -> Self {
+        Self { protected, ..self }
+    }
+
     pub fn enforced(&self) -> Enforced {
         self.enforced
     }
@@ -196,6 +205,9 @@ impl Sandbox {
         }
         for folder in &self.hidden {
             args.extend(["--hide".into(), folder.into()]);
+        }
+        for folder in &self.protected {
+            args.extend(["--protect".into(), folder.into()]);
         }
         args.extend(["--".into(), program.program.into()]);
         args.extend(program.args);

@@ -96,6 +96,7 @@ impl Host {
             config: settings::home(),
             save: settings::home().map(|home| settings::save::into(home.join("settings.json"))),
             hidden: data().map(|data| private::folders(&data)).unwrap_or_default(),
+            protected: settings::home().into_iter().chain(data()).collect(),
         };
         let agents = Arc::new(Agents::new(keeper()?, hidden, builtin).taking_shell_lines());
         // An agent that is only queried needs no remote agents.

@@ -35,6 +35,8 @@ pub struct Builtin {
     pub save: Option<Save>,
     /// Folders hidden from sandboxed commands, where the system can hide them.
     pub hidden: Vec<PathBuf>,
+    /// Folders that sandboxed sessions cannot change: settings and data of this program.
+    pub protected: Vec<PathBuf>,
 }
 
 /// Additions to one session's configuration.
@@ -101,6 +103,7 @@ impl Agents {
             keeper: self.keeper.clone(),
             hidden_env: [&self.hidden_env[..], &extras.hidden_env].concat(),
             hidden_folders: self.builtin.hidden.clone(),
+            protected_folders: self.builtin.protected.clone(),
             data: self.builtin.data.clone(),
             config: self.builtin.config.clone(),
             env,

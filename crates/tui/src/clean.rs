@@ -26,6 +26,16 @@ pub(crate) fn clean_line(text: &str) -> String {
     seen(&visible_line(text)).into_owned()
 }
 
+/// Marks the blanks of a shell command that the shell takes as letters, before it is cleaned like other text. After one
+/// of them a `#` begins no comment.
+pub(crate) fn with_marked_blanks(command: &str) -> String {
+    let mut shown = String::with_capacity(command.len());
+    for c in command.chars() {
+        if c.is_whitespace() && !c.is_ascii() { push_mark(&mut shown, c) } else { shown.push(c) }
+    }
+    shown
+}
+
 /// Markdown and the like, before it is parsed.
 pub(crate) fn unescaped(text: &str) -> Cow<'_, str> {
     visible(text)

@@ -280,7 +280,12 @@ pub(crate) fn is_runner(name: &str) -> bool {
     // A command line may contain as many commands as characters.
     static NAMES: LazyLock<HashSet<&str>> =
         LazyLock::new(|| RUNNERS.iter().flat_map(|names| names.split(' ')).collect());
-    spellings(base(name)).iter().any(|name| NAMES.contains(name))
+    spellings(base(name)).iter().any(|name| NAMES.contains(name)) || is_loader(base(name))
+}
+
+/// Whether it is the system's loader, which runs the program that its argument names: `ld.so /bin/rm …`.
+fn is_loader(name: &str) -> bool {
+    name == "ld.so" || ["ld-linux", "ld-musl", "ld64"].iter().any(|begin| name.starts_with(begin))
 }
 
 /// Names to look up in the lists: as written, without the version (`gcc-12`), without the distribution's variant

@@ -234,6 +234,12 @@ fn edits_of_files_that_others_obey_are_asked_about() {
         "/w/.env",
         "/w/.vscode/tasks.json",
         "/w/.multitap/settings.json",
+        "/home/u/.bashrc",
+        "/home/u/.zshenv",
+        "/home/u/.ssh/authorized_keys",
+        "/home/u/.config/multitap/settings.json",
+        "/home/u/.claude.json",
+        "/w/.cargo/config.toml",
     ] {
         assert_eq!(judge(ApprovalMode::AutoEdit, &[], file), Verdict::Ask, "{file}");
         assert_eq!(judge(ApprovalMode::Ask, &["edit"], file), Verdict::Ask, "{file}");
@@ -244,4 +250,21 @@ fn edits_of_files_that_others_obey_are_asked_about() {
         assert_eq!(judge(ApprovalMode::AutoEdit, &[], file), Verdict::Run, "{file}");
         assert_eq!(judge(ApprovalMode::Ask, &["edit"], file), Verdict::Run, "{file}");
     }
+}
+
+/// What Multitap reads at its next start runs outside the sandbox.
+#[cfg(unix)]
+#[test]
+fn a_sandboxed_session_does_not_change_protected_folders() {
+    let home = tempfile::tempdir().unwrap();
+    let linked = home.path().join("linked");
+    std::fs::create_dir(home.path().join("multitap")).unwrap();
+    std::os::unix::fs::symlink(home.path().join("multitap"), &linked).unwrap();
+    let file = home.path().canonicalize().unwrap().join("multitap/settings.json");
+    let policy = Policy::new(ApprovalMode::AutoAll, rules(&["write_file"]), Vec::new());
+    let judge = |policy: &Policy, file: &Path| policy.judge_access("write_file", Access::Change { file });
+    assert_eq!(judge(&policy, &file), Verdict::Run, "without a sandbox commands could change it as well");
+    let policy = policy.protecting(&[linked]);
+    denied(&judge(&policy, &file), "Multitap's own files");
+    assert_eq!(judge(&policy, &home.path().join("other")), Verdict::Run);
 }

@@ -11,6 +11,7 @@ use landlock::{
 };
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
+use rustix::fs::StatVfsMountFlags;
 
 use super::{FileAccess, NetworkAccess};
 
@@ -23,12 +24,15 @@ const DEVICES: [&str; 6] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 /// Shared memory.
 const SHARED_MEMORY: &str = "/dev/shm";
 
+const NOTHING: Option<&str> = None;
+
 /// The parsed command line.
 struct SandboxArgs {
     files: FileAccess,
     network: NetworkAccess,
     write: Vec<PathBuf>,
     hide: Vec<PathBuf>,
+    protect: Vec<PathBuf>,
     program: OsString,
 }
 
@@ -54,6 +58,7 @@ impl SandboxArgs {
             network: NetworkAccess::Open,
             write: Vec::new(),
             hide: Vec::new(),
+            protect: Vec::new(),
             program: OsString::new(),
         };
         while let Some(option) = args.next() {
@@ -63,6 +68,7 @@ impl SandboxArgs {
                 Some("--") => return Ok(Self { program: value, ..orders }),
                 Some("--write") => orders.write.push(value.into()),
                 Some("--hide") => orders.hide.push(value.into()),
+                Some("--protect") => orders.protect.push(value.into()),
                 Some("--files") => {
                     let known = [FileAccess::Open, FileAccess::ReadOnly, FileAccess::WorkspaceWrite];
                     let found = known.into_iter().find(|files| files.word() == word());
@@ -85,7 +91,11 @@ impl SandboxArgs {
             // Sockets are listed for the network that we are about to leave.
             let sockets = self.sockets_of_others();
             own_namespaces()?;
-            hide(&self.hide, &sockets);
+            // Our mounts must not show outside. Some systems allow namespaces and forbid mounts.
+            if mount(NOTHING, "/", NOTHING, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NOTHING).is_ok() {
+                self.protect();
+                hide(&self.hide, &sockets);
+            }
         }
         if self.files != FileAccess::Open || self.network == NetworkAccess::NoTcp {
             let status = self.restrict().map_err(|error| format!("Landlock: {error}"))?;
@@ -94,6 +104,35 @@ impl SandboxArgs {
             }
         }
         Ok(())
+    }
+
+    /// Makes the protected folders read-only where they lie in a writable one. Without this a command could change what
+    /// the next session runs outside the sandbox.
+    fn protect(&self) {
+        let here = std::env::current_dir();
+        let roots: Vec<PathBuf> = self.write.iter().filter_map(|root| root.canonicalize().ok()).collect();
+        for folder in &self.protect {
+            // One that is missing could be created.
+            fs::create_dir_all(folder).ok();
+            let Ok(folder) = folder.canonicalize() else { continue };
+            let is_around = |root: &&PathBuf| folder.starts_with(root);
+            let Some(root) = roots.iter().filter(is_around).min_by_key(|root| root.as_os_str().len()) else {
+                continue;
+            };
+            if roots.iter().any(|root| root.starts_with(&folder)) {
+                // The workspace lies in it.
+                continue;
+            }
+            // The folders above it are mounted as well: a mounted folder can be neither renamed nor deleted.
+            let mut places: Vec<&Path> = folder.ancestors().take_while(|place| place != root).collect();
+            places.reverse();
+            for place in places {
+                mount(Some(place), place, NOTHING, MsFlags::MS_BIND | MsFlags::MS_REC, NOTHING).ok();
+            }
+            make_read_only(&folder);
+        }
+        // What was mounted over the current folder counts for it only from here on.
+        here.and_then(std::env::set_current_dir).ok();
     }
 
     /// Unix sockets on which programs listen now, except those in the workspace. Landlock does not restrict
@@ -154,22 +193,32 @@ fn own_namespaces() -> Result<(), String> {
     write("gid_map", format!("{group} {group} 1"))
 }
 
+/// Makes a mounted folder read-only. A namespace of a user may not clear the flags of the mount below, so they stay.
+fn make_read_only(folder: &Path) {
+    const FLAGS: [(StatVfsMountFlags, MsFlags); 5] = [
+        (StatVfsMountFlags::NOSUID, MsFlags::MS_NOSUID),
+        (StatVfsMountFlags::NODEV, MsFlags::MS_NODEV),
+        (StatVfsMountFlags::NOEXEC, MsFlags::MS_NOEXEC),
+        (StatVfsMountFlags::NOATIME, MsFlags::MS_NOATIME),
+        (StatVfsMountFlags::NODIRATIME, MsFlags::MS_NODIRATIME),
+    ];
+    let Ok(below) = rustix::fs::statvfs(folder) else { return };
+    let kept = FLAGS.into_iter().filter(|(flag, _)| below.f_flag.contains(*flag)).map(|(_, flag)| flag);
+    let flags = kept.fold(MsFlags::MS_BIND | MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY, |all, flag| all | flag);
+    mount(NOTHING, folder, NOTHING, flags, NOTHING).ok();
+}
+
 /// Mounts an empty folder over each folder and an empty file over each socket. Landlock, which is applied next,
 /// prevents unmounting.
 ///
-/// Best effort: some systems allow namespaces and forbid mounts. Hosts refuse connections from commands either way.
+/// Best effort: hosts refuse connections from commands either way.
 fn hide(folders: &[PathBuf], sockets: &BTreeSet<PathBuf>) {
-    let nothing = None::<&str>;
-    // Our mounts must not show outside.
-    if mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing).is_err() {
-        return;
-    }
     let flags = MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     for folder in folders.iter().filter(|folder| folder.is_dir()) {
         mount(Some("multitap"), folder, Some("tmpfs"), flags, Some("size=4k,mode=000")).ok();
     }
     for socket in sockets {
         // A socket whose file is gone cannot be reached either.
-        mount(Some("/dev/null"), socket, nothing, MsFlags::MS_BIND, nothing).ok();
+        mount(Some("/dev/null"), socket, NOTHING, MsFlags::MS_BIND, NOTHING).ok();
     }
 }

@@ -176,6 +176,59 @@ async fn sockets_of_programs_outside_are_out_of_reach() {
     drop((outside, temporary, inside));
 }
 
+/// What Multitap reads at its next start runs outside the sandbox.
+#[tokio::test]
+async fn protected_folders_in_a_workspace_are_not_changed() {
+    let scene = Scene::new();
+    let settings = |base: &str| scene.at(&format!("work/{base}/multitap/settings.json"));
+    fs::create_dir_all(settings(".config").parent().unwrap()).unwrap();
+    fs::create_dir(scene.at("work/.config/other")).unwrap();
+    fs::write(settings(".config"), "{}").unwrap();
+    let protected = [".config/multitap", ".data/multitap", "."].map(|folder| scene.at("work").join(folder));
+    let sandbox = scene.sandbox(SandboxMode::WorkspaceWrite).await;
+    if sandbox.enforced().network != NetworkAccess::Nothing || !can_mount(&scene, &sandbox).await {
+        return; // without namespaces they can be changed, as docs/security.md says
+    }
+    assert!(scene.run(&sandbox, "echo x > .config/multitap/settings.json").await.contains("exit code 0"));
+    fs::write(settings(".config"), "{}").unwrap();
+    let sandbox = sandbox.protecting(protected.to_vec());
+    for script in [
+        "echo x > .config/multitap/settings.json",
+        "echo x > .config/other/../multitap/settings.json",
+        "rm .config/multitap/settings.json",
+        "mv .config/multitap .config/away",
+        "mv .config away && mkdir -p .config/multitap && echo x > .config/multitap/settings.json",
+        "mkdir -p .data/multitap && echo x > .data/multitap/settings.json",
+        "mv .data away && mkdir -p .data/multitap && echo x > .data/multitap/settings.json",
+        "ln .config/multitap/settings.json hard && echo x > hard",
+        "mount -o remount,rw .config/multitap",
+        "umount .config/multitap",
+        "unshare -Urm sh -c 'umount -l .config/multitap; echo x > .config/multitap/settings.json'",
+    ] {
+        let said = scene.run(&sandbox, script).await;
+        assert!(!said.contains("exit code 0"), "{script}: {said}");
+        assert_eq!(fs::read_to_string(settings(".config")).unwrap(), "{}", "{script}");
+        assert!(!settings(".data").exists() && !scene.at("work/away").exists(), "{script}");
+    }
+    let said =
+        scene.run(&sandbox, "cat .config/multitap/settings.json; echo; cd .config; echo x > other/y; mv other z").await;
+    assert!(said.starts_with("{}\nexit code 0"), "what lies beside them is written: {said}");
+    fs::rename(scene.at("work/.config/z"), scene.at("work/.config/other")).unwrap();
+    let mut elsewhere = scene.program("echo x > ../multitap/settings.json");
+    elsewhere.cwd = Some(scene.at("work/.config/other"));
+    kept_back_as_read_only(&scene.sh(sandbox.wrap(elsewhere)).await);
+    std::os::unix::fs::symlink(scene.at("work"), scene.at("link")).unwrap();
+    let linked = Sandbox { writable: vec![scene.at("link")], ..sandbox.clone() };
+    kept_back_as_read_only(&scene.run(&linked, "echo x > .config/multitap/settings.json").await);
+    assert!(!scene.run(&sandbox, "rm -rf .config").await.contains("exit code 0"));
+    assert_eq!(fs::read_to_string(settings(".config")).unwrap(), "{}");
+}
+
+#[track_caller]
+fn kept_back_as_read_only(said: &str) {
+    assert!(said.contains("ead-only file system") && !said.contains("exit code 0"), "{said}");
+}
+
 /// Whether folders can be hidden here: some systems give namespaces and forbid mounts.
 async fn can_mount(scene: &Scene, sandbox: &Sandbox) -> bool {
     let hiding = sandbox.clone().hiding(vec![scene.at("work")]);

@@ -67,15 +67,19 @@ pub(super) fn prepare(arguments: Arguments, screen: &Screen) -> Result<Fetch, Ba
     for text in named.chain(in_prompt) {
         let url = Url::parse(&text).map_err(|error| BadCall(format!("'{text}' is no address: {error}")))?;
         screen.check(&url).map_err(|why| BadCall(format!("cannot fetch {url}: {why}")))?;
-        if !found.contains(&url.to_string()) {
-            found.push(url.to_string());
+        let url = String::from(url);
+        if found.contains(&url) {
+            continue;
         }
+        if found.len() == MOST_URLS {
+            return Err(BadCall(format!("too many addresses: at most {MOST_URLS} at once")));
+        }
+        found.push(url);
     }
-    match found.len() {
-        0 => Err(BadCall("no address was named: give one that begins with http:// or https://".to_owned())),
-        count if count > MOST_URLS => Err(BadCall(format!("{count} addresses are too many: {MOST_URLS} at once"))),
-        _ => Ok(Fetch { urls: found, prompt }),
+    if found.is_empty() {
+        return Err(BadCall("no address was named: give one that begins with http:// or https://".to_owned()));
     }
+    Ok(Fetch { urls: found, prompt })
 }
 
 /// The addresses in a text.

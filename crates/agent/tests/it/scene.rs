@@ -51,6 +51,7 @@ impl Scene {
         config.mcp_servers = servers.into_iter().map(|(name, server)| (name.to_owned(), server)).collect();
         let setup = Setup {
             hidden_folders: Vec::new(),
+            protected_folders: Vec::new(),
             keeper: Keeper::Group,
             hidden_env: Vec::new(),
             data: None,

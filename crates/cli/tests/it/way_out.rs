@@ -173,6 +173,20 @@ fn the_notes_of_sessions_are_not_readable_in_a_sandbox() {
     drop(host);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn no_command_in_a_sandbox_changes_our_own_settings() {
+    let scene = Scene::bare();
+    let settings = scene.scratch.home().join(".config/multitap/settings.json");
+    let beside = scene.scratch.home().join(".config/beside");
+    let command = format!("echo x > {}; echo x > {}; echo tried", beside.display(), settings.display());
+    let home = scene.scratch.home().display().to_string();
+    let said = printed(&scene, &command, &["--sandbox", "workspace-write", "--add-dir", &home]);
+    assert!(said.contains("tried") && beside.exists(), "{said}");
+    assert!(!settings.exists(), "{said}");
+    assert!(said.contains("Read-only file system"), "{said}");
+}
+
 #[test]
 fn no_command_finds_the_token_in_an_environment_above_it() {
     let mut scene = Scene::bare();

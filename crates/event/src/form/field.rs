@@ -1,5 +1,7 @@
 //! One field of a form: its JSON schema as a question, and an answer as a value of its type.
 
+use std::collections::{HashMap, HashSet};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
@@ -267,14 +269,15 @@ impl FieldType {
 
     fn several<T: AsRef<str>>(&self, words: &[T], labels: &[String]) -> Option<Value> {
         let Self::MultiSelect { values, min_items, max_items } = self else { return None };
-        let mut chosen: Vec<String> = Vec::new();
+        // A label means its own value, also if it is another one's value.
+        let by_value = values.iter().map(|value| (value.as_str(), value.as_str()));
+        let by_label = labels.iter().zip(values).map(|(label, value)| (label.as_str(), value.as_str()));
+        let named: HashMap<&str, &str> = by_value.chain(by_label).collect();
+        let (mut chosen, mut known) = (Vec::new(), HashSet::new());
         for word in words {
-            let value = match values.as_slice() {
-                [] => word.as_ref().to_owned(),
-                values => selected(word.as_ref(), labels, values)?,
-            };
-            if !chosen.contains(&value) {
-                chosen.push(value);
+            let value = if values.is_empty() { word.as_ref() } else { *named.get(word.as_ref())? };
+            if known.insert(value) {
+                chosen.push(value.to_owned());
             }
         }
         let count = u64::try_from(chosen.len()).unwrap_or(u64::MAX);

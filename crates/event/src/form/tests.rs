@@ -179,6 +179,19 @@ fn fields_with_the_same_words_are_told_apart() {
     assert_eq!(submit(&question, json!({ "a": "x", "b": "y" })), accepted(json!({ "a": "y", "b": "x" })));
 }
 
+#[test]
+fn many_values_are_read_in_linear_time() {
+    let words: Vec<String> = (0..150_000).map(|word| format!("w{word:06}")).collect();
+    let free = form(&json!({ "tags": { "type": "array", "items": { "type": "string" }, "default": words } }), &[]);
+    assert_eq!(submit(&free, json!({})), accepted(json!({ "tags": words })));
+    assert_eq!(submit(&free, json!({ "tags": words })), accepted(json!({ "tags": words })));
+
+    let offered: Vec<&String> = words.iter().take(MAX_LABELS).collect();
+    let closed = form(&json!({ "tags": { "type": "array", "items": { "enum": words } } }), &[]);
+    let often: Vec<&String> = offered.iter().copied().cycle().take(500_000).collect();
+    assert_eq!(submit(&closed, json!({ "tags": often })), accepted(json!({ "tags": offered })));
+}
+
 /// A property of a schema, and an answer with the value it must become.
 fn field() -> impl Strategy<Value = (Value, Value, Value)> {
     let names = || prop::collection::btree_set("[a-z]{1,6}", 1..5);

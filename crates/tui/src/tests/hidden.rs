@@ -37,6 +37,8 @@ fn a_question_shows_all_of_what_it_asks_about() {
     check_shown(&asked("q", "one\rtwo\u{8}\u{8}"), &["one␍two␈␈"]);
     check_shown(&asked("q", &format!("echo hi{};touch x", " ".repeat(500))), &["echo hi;touch x"]);
     check_shown(&asked("q", &format!("echo hi{};touch x", "\t".repeat(500))), &["echo hi;touch x"]);
+    // The shell takes these as letters: nothing here is a comment.
+    check_shown(&asked("q", "echo hi\u{a0}#\u{3000}; touch x"), &["echo hi\\u00a0#\\u3000; touch x"]);
     check_shown(&asked("q", "\u{301}x \u{1161}y"), &["\\u0301x \\u1161y"]);
     let mut question = asked("q", "ls");
     question["details"] = json!({ "type": "plan", "plan": "go \u{1b}]0;rm it\u{7} now <!-- and this --> end" });

@@ -10,7 +10,7 @@ use ratatui::widgets::{Block, Borders, Paragraph};
 use super::above::fit;
 use super::composer::Field;
 use crate::app::{Dialog, Form, Model, Row};
-use crate::clean::{clean, clean_line};
+use crate::clean::{clean, clean_line, with_marked_blanks};
 use crate::theme::Theme;
 use crate::transcript::diff_lines;
 use crate::wrap::{cells, width, wrap};
@@ -326,10 +326,10 @@ fn action(dialog: &Dialog, columns: usize, theme: Theme) -> Vec<Line<'static>> {
     let name = |words: &str, style| wrap(Line::styled(clean_line(words), style), columns, 2);
     let mut lines = match &question.details {
         Details::Command { command, directory, description } => {
-            let mut lines = text(edited.unwrap_or(command), theme.code());
+            let mut lines = text(&with_marked_blanks(edited.unwrap_or(command)), theme.code());
             if edited.is_some() {
                 lines.extend(text("instead of", theme.quiet()));
-                lines.extend(text(command, theme.quiet()));
+                lines.extend(text(&with_marked_blanks(command), theme.quiet()));
             }
             lines.extend(directory.iter().flat_map(|directory| name(&format!("in {directory}"), theme.quiet())));
             lines.extend(description.iter().flat_map(|words| text(words, theme.quiet())));

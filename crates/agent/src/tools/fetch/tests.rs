@@ -83,6 +83,12 @@ fn addresses_are_found_in_a_prompt() {
 }
 
 #[test]
+fn a_prompt_of_many_addresses_is_refused_in_linear_time() {
+    let prompt: String = (0..300_000).map(|at| format!("http://example.org/{at:06} ")).collect();
+    assert!(ready(json!({ "prompt": prompt })).unwrap_err().0.contains("too many"));
+}
+
+#[test]
 fn what_may_not_be_reached_is_refused_before_anybody_is_asked() {
     for url in [
         "http://127.0.0.1/",

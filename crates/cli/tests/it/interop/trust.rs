@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use multitap_testkit::model::Reply;
+use multitap_testkit::model::{Reply, Tool};
 use serde_json::json;
 
 use super::agent::Agent;
@@ -164,6 +164,29 @@ fn codex_runs_nothing_of_an_added_folder() {
 #[test]
 fn gemini_runs_nothing_of_an_added_folder() {
     check_added(Agent::Gemini, &[], &[]);
+}
+
+/// Claude Code loads the skills of a folder below its own when it works on a file there. They are no files that act: its
+/// model cannot use one without a question.
+#[test]
+fn claude_asks_before_its_model_uses_a_skill_from_further_below() {
+    if Agent::Claude.program().is_none() {
+        return; // said loudly, and counted
+    }
+    let place = Place::new(Agent::Claude, []);
+    let below = place.scratch.path("packages/one");
+    lay_in(&place, &below);
+    std::fs::write(below.join("note.txt"), "a note").unwrap();
+    for tool in [Tool::read(below.join("note.txt")), Tool::native("Skill", json!({"skill": "marked"}))] {
+        place.model.push(Reply::call(tool));
+    }
+    place.model.push(Reply::text("done"));
+    let run = place.once("hello", &["--approval-mode", "auto-edit"]);
+    run.exits(4);
+    let asked = run.all("permissionAsked");
+    assert_eq!(asked.len(), 1, "{}", run.story());
+    assert_eq!(asked[0]["toolName"], "Skill", "{}", run.story());
+    assert!(!below.join(SKILL_MARK).exists() && marks(&place).is_empty(), "{}", run.story());
 }
 
 /// What git needs to see a repository, without a program to make one.
