@@ -98,6 +98,19 @@ pub(crate) fn of_task(
     result
 }
 
+/// A list that the agent made, under the key that `data` has.
+pub(crate) fn of_list(name: &str, data: Value) -> CallToolResult {
+    let notice = mark(name, "made the list that follows");
+    let mut result = CallToolResult::success(vec![ContentBlock::text(format!("{notice}\n{data}"))]);
+    // Before the list, for whoever reads the data alone.
+    let mut marked = Map::from_iter([("notice".to_owned(), json!(notice))]);
+    if let Value::Object(data) = data {
+        marked.extend(data);
+    }
+    result.structured_content = Some(Value::Object(marked));
+    result
+}
+
 /// How to go on, where that is not plain.
 fn next(
     name: &str,
