@@ -24,6 +24,8 @@ pub(crate) struct Client {
     pub(crate) answers: VecDeque<Value>,
     /// What the person was asked.
     pub(crate) questions: Vec<String>,
+    /// What was said while a call went on.
+    pub(crate) progress: Vec<String>,
 }
 
 impl Client {
@@ -33,7 +35,7 @@ impl Client {
 
     pub(crate) fn with(scene: &Scene, args: &[&str], capabilities: &Value) -> Self {
         let live = scene.start(&[&["mcp"], args].concat());
-        let mut client = Self { live, asked: 0, answers: VecDeque::new(), questions: Vec::new() };
+        let mut client = Self { live, asked: 0, answers: VecDeque::new(), questions: Vec::new(), progress: Vec::new() };
         let me = json!({ "name": "test", "version": "1" });
         let begin = json!({ "protocolVersion": "2025-06-18", "capabilities": capabilities, "clientInfo": me });
         client.ask("initialize", &begin);
@@ -60,6 +62,8 @@ impl Client {
                     None => json!({ "action": "decline" }),
                 };
                 self.tell(&json!({ "jsonrpc": "2.0", "id": said["id"], "result": answer }));
+            } else if said["method"] == "notifications/progress" {
+                self.progress.extend(said["params"]["message"].as_str().map(str::to_owned));
             } else if said["id"] == asked {
                 return said["result"].clone();
             }
@@ -73,7 +77,8 @@ impl Client {
     }
 
     pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
-        self.ask("tools/call", &json!({ "name": tool, "arguments": arguments }))
+        let progress = json!({ "progressToken": self.asked });
+        self.ask("tools/call", &json!({ "name": tool, "arguments": arguments, "_meta": progress }))
     }
 }
 

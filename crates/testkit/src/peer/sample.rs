@@ -18,10 +18,16 @@ pub struct SampleAgent {
 }
 
 impl SampleAgent {
-    /// Starts one, which demands this token.
+    /// Starts one that speaks the dialect of its SDK, 1.0 if there are two, and demands this token.
     pub fn start(kind: Kind, binding: Binding, token: &str) -> Result<Self> {
+        let dialect = if kind == Kind::JsV03 { "0.3" } else { "1.0" };
+        Self::speaking(dialect, kind, binding, token)
+    }
+
+    /// The same in a dialect: 1.0 or 0.3.
+    pub fn speaking(dialect: &str, kind: Kind, binding: Binding, token: &str) -> Result<Self> {
         let scratch = Scratch::without_model()?;
-        let words = kind.serve(binding, token)?;
+        let words = kind.serve(dialect, binding, token)?;
         let mut command = scratch.command(&words[0]);
         command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().with_context(|| format!("start an agent on {}", kind.title()))?;
