@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::net::TcpListener;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -128,6 +128,95 @@ fn a_session_that_runs_is_an_agent() {
     assert_eq!(answer["structuredContent"]["contextId"], session, "{answer:#}");
     let run = scene.run(&["mcp", "--session", "ffffffff"]);
     assert!(run.code == Some(1) && run.stderr.contains("no session that runs here begins so"), "{run:?}");
+}
+
+/// The agent asks before it runs a command, and the person at the MCP client decides.
+#[test]
+fn a_tool_call_of_a_remote_session_is_decided_by_a_person() {
+    let scene = Scene::bare();
+    let (_host, url) = host(&scene);
+    let list = json!([{ "url": url, "name": "helper" }]).to_string();
+    let mut client = Client::with(&scene, &["--agents", &list], &json!({ "elicitation": {} }));
+    for (decision, is_made) in [("cancel", false), ("proceed_once", true)] {
+        client.answers.push_back(json!({ "decision": decision }));
+        let result = client.call("helper_sendMessage", &json!({ "message": "run: touch made.txt" }));
+        assert_eq!(result["structuredContent"]["state"], "completed", "{decision}: {result:#}");
+        let question = client.questions.pop().unwrap();
+        assert!(question.contains("helper wants to run this command: touch made.txt"), "{question}");
+        assert_eq!(scene.scratch.path("made.txt").exists(), is_made, "{decision}");
+    }
+    // Nobody answers: the agent waits, and hears from whoever calls next.
+    let result = client.call("helper_sendMessage", &json!({ "message": "run: touch later.txt" }));
+    let question = &result["structuredContent"]["question"];
+    assert_eq!(question["kind"], "confirmation", "{result:#}");
+    let answer = json!({ "toolCallId": question["toolCallId"], "optionId": "proceed_once" });
+    let task = &result["structuredContent"]["taskId"];
+    let result = client.call("helper_sendMessage", &json!({ "taskId": task, "answer": answer }));
+    assert_eq!(result["structuredContent"]["state"], "completed", "{result:#}");
+    assert!(scene.scratch.path("later.txt").exists());
+}
+
+/// The best run counts: on a busy machine others wait for the processor.
+#[test]
+fn the_tools_of_three_agents_are_listed_soon() {
+    const SOON: Duration = Duration::from_millis(150);
+    let scene = Scene::bare();
+    let hosts = [host(&scene), host(&scene), host(&scene)];
+    let list = json!(
+        hosts
+            .iter()
+            .zip(["a", "b", "c"])
+            .map(|((_, url), name)| json!({ "url": url, "name": name }))
+            .collect::<Vec<_>>()
+    );
+    let list = list.to_string();
+    let mut best = Duration::MAX;
+    for _ in 0..20 {
+        let begun = Instant::now();
+        let mut client = Client::start(&scene, &["--agents", &list]);
+        let tools = client.tools();
+        best = best.min(begun.elapsed());
+        assert!(["a", "b", "c"].iter().all(|name| tools.contains(&format!("{name}_sendMessage"))), "{tools:?}");
+        if best < SOON {
+            // What the program itself takes: how much of its code is in memory depends on how it was built.
+            #[cfg(target_os = "linux")]
+            assert!(own_memory(client.live.pid()) < 15 * 1024, "{} KiB", own_memory(client.live.pid()));
+            return;
+        }
+    }
+    panic!("the best of all runs took {best:?}");
+}
+
+/// In KiB.
+#[cfg(target_os = "linux")]
+fn own_memory(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// R004-12
+#[test]
+fn an_agent_that_says_nothing_delays_the_others_until_the_deadline() {
+    const DEADLINE: Duration = Duration::from_millis(1500);
+    let scene = Scene::bare();
+    let (_host, url) = host(&scene);
+    // It takes connections and never answers.
+    let mute = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = format!("http://{}", mute.local_addr().unwrap());
+    let list = json!([{ "url": silent, "name": "mute" }, { "url": url, "name": "helper" }]).to_string();
+    let begun = Instant::now();
+    let deadline = DEADLINE.as_millis().to_string();
+    let mut client = Client::start(&scene, &["--agents", &list, "--load-timeout", &deadline]);
+    let tools = client.tools();
+    let took = begun.elapsed();
+    assert!(tools.contains(&"helper_sendMessage".to_owned()), "{tools:?}");
+    assert!(tools.contains(&"mute_connect".to_owned()), "{tools:?}");
+    assert!(took >= DEADLINE && took < 2 * DEADLINE, "{took:?}");
+    let answer = client.call("helper_sendMessage", &json!({ "message": "hello" }));
+    assert_eq!(answer["structuredContent"]["state"], "completed", "{answer:#}");
+    let run = client.live.end();
+    assert!(run.stderr.contains("1 of 2 agents loaded") && run.stderr.contains("mute from"), "{}", run.stderr);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! A remote agent that the settings list: the agent calls it through the injected MCP server, an A2A client answers the
 //! permission question, and a person at the terminal answers what the remote agent asks.
 
+use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use multitap_testkit::model::{Reply, Tool};
@@ -71,6 +73,25 @@ pub(super) fn a_remote_agent_is_called_and_asks_back(agent: Agent, kind: Kind) {
     drop((socket, sdk));
     let log = seat::leave(place, &terminal);
     assert!(log.iter().all(|event| !event.to_string().contains(TOKEN)), "{log:#?}");
+    let is_told = |event: &Value| event["type"] == "mcpServerStatus" && event["name"] == "a2a-server";
+    assert!(log.iter().any(is_told), "the events say nothing of the server: {log:#?}");
+    nothing_is_written(place.scratch.root());
+}
+
+/// Neither the token nor the server stands in any file but our settings: not in the agent's own either.
+fn nothing_is_written(folder: &Path) {
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let (path, kind) = (entry.path(), entry.file_type().unwrap());
+        if kind.is_dir() {
+            nothing_is_written(&path);
+        } else if kind.is_file() && !path.ends_with("multitap/settings.json") {
+            let content = fs::read(&path).unwrap();
+            for word in [TOKEN, "--agents-file"] {
+                let is_there = content.windows(word.len()).any(|window| window == word.as_bytes());
+                assert!(!is_there, "{word} is in {}", path.display());
+            }
+        }
+    }
 }
 
 /// What the model was asked last.
