@@ -12,7 +12,7 @@ use rmcp::model::{
     ElicitRequestParams, ElicitResult, InputRequest, InputRequiredResult, ProtocolVersion, ServerRequest,
 };
 use rmcp::service::{PeerRequestOptions, RequestContext, RequestHandle};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::argument::{self, ArtifactArguments, ListArguments, LoadAgent, SendArguments, TaskArguments, UnloadAgent};
@@ -532,8 +532,10 @@ impl Call<'_> {
             })
         });
         let tasks: Vec<Value> = tasks.collect();
+        let mut list = Map::from_iter([("tasks".to_owned(), Value::Array(tasks))]);
         let next_page = self.agent.plain_id(&page.next_page_token);
-        Ok(result::of_list(&self.name, json!({ "tasks": tasks, "nextPageToken": next_page })))
+        list.extend(next_page.map(|token| ("nextPageToken".to_owned(), json!(token))));
+        Ok(result::of_list(&self.name, list))
     }
 
     async fn artifact(&self, request: CallToolRequestParams) -> Result<CallToolResult, String> {

@@ -98,15 +98,14 @@ pub(crate) fn of_task(
     result
 }
 
-/// A list that the agent made, under the key that `data` has.
-pub(crate) fn of_list(name: &str, data: Value) -> CallToolResult {
+/// A list that the agent made.
+pub(crate) fn of_list(name: &str, list: Map<String, Value>) -> CallToolResult {
     let notice = mark(name, "made the list that follows");
-    let mut result = CallToolResult::success(vec![ContentBlock::text(format!("{notice}\n{data}"))]);
     // Before the list, for whoever reads the data alone.
     let mut marked = Map::from_iter([("notice".to_owned(), json!(notice))]);
-    if let Value::Object(data) = data {
-        marked.extend(data);
-    }
+    marked.extend(list.clone());
+    let text = format!("{notice}\n{}", Value::Object(list));
+    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
     result.structured_content = Some(Value::Object(marked));
     result
 }
