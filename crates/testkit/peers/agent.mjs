@@ -87,6 +87,7 @@ const painter = {
     } else if (text === "vault") {
       status("auth-required", "Show your badge.");
     } else if (text === "slow") {
+      console.log("slow");
       await new Promise((stop) => stops.set(taskId, stop));
       status("canceled");
     } else {
@@ -95,6 +96,7 @@ const painter = {
     bus.finished();
   },
   async cancelTask(taskId) {
+    console.log("cancelled");
     stops.get(taskId)?.();
   },
 };

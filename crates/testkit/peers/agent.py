@@ -50,11 +50,13 @@ class Painter(AgentExecutor):
         elif text == "vault":
             await updater.requires_auth(say("Show your badge."))
         elif text == "slow":
+            print("slow", flush=True)
             await asyncio.sleep(600)
         else:
             await updater.complete(say(f"You said {text}."))
 
     async def cancel(self, context, event_queue):
+        print("cancelled", flush=True)
         await TaskUpdater(event_queue, context.task_id, context.context_id).cancel()
 
 
