@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::scene::{Live, PATIENCE, Scene};
+use crate::scene::{Live, MULTITAP, PATIENCE, Scene};
 
 /// A host of sessions, and its address.
 fn host(scene: &Scene) -> (Live, String) {
@@ -269,6 +269,35 @@ fn agents_that_call_each_other_in_a_circle_are_stopped() {
     let mut prompt = "hello".to_owned();
     for to in ["a", "b", "a", "b"] {
         prompt = format!("call a2a-server {to}_sendMessage {}", json!({ "message": prompt }));
+    }
+    let run = first.run(&[&["-p", prompt.as_str()], &session[..]].concat());
+    assert!(run.stdout.contains("do agents call each other in a circle?"), "{run:#?}");
+    assert!(!run.stdout.contains("You said \"hello\""), "{run:#?}");
+    for (host, scene) in hosts.iter_mut().zip([&first, &second]) {
+        host.signal("-TERM", &scene.scratch);
+    }
+}
+
+/// The same with `multitap mcp` as a server of the user's own.
+#[test]
+fn a_circle_of_servers_of_the_user_is_stopped() {
+    let (first, second) = (Scene::bare(), Scene::bare());
+    let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let (a, b) = (free(), free());
+    for (scene, port) in [(&first, &b), (&second, &a)] {
+        let session = format!("http://127.0.0.1:{port}");
+        let peer = json!({ "command": MULTITAP, "args": ["mcp", "--session", session] });
+        write_settings(scene, &json!({ "mcpServers": { "peer": peer } }).to_string());
+    }
+    let session = ["--agent", "builtin", "--model", "rehearsal", "--approval-mode", "auto-all"];
+    let mut hosts = [(&first, &a), (&second, &b)].map(|(scene, port)| {
+        let mut host = scene.start(&[&["serve", "--port", port.as_str()], &session[..]].concat());
+        host.line_by(Instant::now() + PATIENCE).expect("it listens");
+        host
+    });
+    let mut prompt = "hello".to_owned();
+    for _ in 0..5 {
+        prompt = format!("call peer Multitap_sendMessage {}", json!({ "message": prompt }));
     }
     let run = first.run(&[&["-p", prompt.as_str()], &session[..]].concat());
     assert!(run.stdout.contains("do agents call each other in a circle?"), "{run:#?}");
