@@ -175,25 +175,12 @@ impl Policy {
 }
 
 /// Files and folders that configure other programs: Git, Multitap, the agents it drives, shells and editors.
-const DELICATE: [&str; 13] = [
-    ".agents",
-    ".claude",
-    ".codex",
-    ".env",
-    ".envrc",
-    ".gemini",
-    ".git",
-    ".gitmodules",
-    ".husky",
-    ".idea",
-    ".mcp.json",
-    ".multitap",
-    ".vscode",
-];
+const DELICATE: &str =
+    ".agents .claude .codex .env .envrc .gemini .git .gitmodules .husky .idea .mcp.json .multitap .vscode";
 
 /// Whether changing that file amounts to running something. Some file systems ignore case.
 pub(super) fn is_delicate(file: &Path) -> bool {
-    let is_named = |name: &str| DELICATE.iter().any(|known| name.eq_ignore_ascii_case(known));
+    let is_named = |name: &str| DELICATE.split(' ').any(|known| name.eq_ignore_ascii_case(known));
     file.components().any(|part| part.as_os_str().to_str().is_some_and(is_named))
 }
 
