@@ -7,7 +7,6 @@
 
 #[cfg(test)]
 mod fuzz;
-mod jsonc;
 mod mcp;
 mod permission;
 pub(crate) mod save;
@@ -19,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use etcetera::BaseStrategy as _;
+use jsonc_parser::ParseOptions;
 use multitap_event::{
     A2aServer, AgentKind, AgentType, McpServer, PermissionPath, Transport, UnknownAgent, visible_line,
 };
@@ -30,6 +30,20 @@ pub(crate) use self::permission::holds_home;
 use self::variable::{check_size, expand};
 use crate::exit::Problem;
 use crate::out;
+
+/// JSON, and comments and trailing commas.
+const SYNTAX: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
 
 /// Larger files are rejected.
 const LARGEST: u64 = 1024 * 1024;
@@ -232,8 +246,7 @@ impl Settings {
         if text.trim().is_empty() {
             return Ok(());
         }
-        let value: Value =
-            serde_json::from_str(&jsonc::plain(text)).map_err(|error| format!("is not JSON: {error}"))?;
+        let value = parsed(text)?;
         check_size(&value, &mut { LARGEST }).map_err(|error| error.to_string())?;
         for (key, value) in object(&value, "the file")? {
             match (key.as_str(), source) {
@@ -396,8 +409,18 @@ fn wrong_word(path: &str, wanted: &str, word: &Value) -> String {
     format!("'{path}' must be {wanted}, not {word}")
 }
 
+/// The value of a settings file.
+fn parsed(text: &str) -> Result<Value, String> {
+    // Some editors write a byte order mark.
+    let text = text.trim_start_matches('\u{feff}');
+    jsonc_parser::parse_to_serde_value(text, &SYNTAX).map_err(|error| format!("is not JSON: {error}"))
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
     use super::*;
 
     fn take(text: &str, source: Source) -> Result<(Settings, Vec<String>), String> {
@@ -519,12 +542,59 @@ mod tests {
         take("  ", Source::User).unwrap();
     }
 
+    #[test]
+    fn comments_and_trailing_commas_are_no_part_of_the_value() {
+        for (text, expected) in [
+            ("{\n// hello\n\"a\": 1, /* é, \" */ \"b\": [1, 2, /* x */ ], // end\n}", json!({"a": 1, "b": [1, 2]})),
+            ("/* a */ {} // b", json!({})),
+            ("\u{feff}{\"a\":[1,],}", json!({"a": [1]})),
+            (
+                r#"{"url": "http://x/*y*/", "s": "a\",]//", "t": ",}"}"#,
+                json!({"url": "http://x/*y*/", "s": "a\",]//", "t": ",}"}),
+            ),
+        ] {
+            assert_eq!(parsed(text).unwrap(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_json_is_named_with_its_place() {
+        let error = parsed("{\n  // one\n  \"a\": nonsense\n}").unwrap_err();
+        assert!(error.contains("line 3"), "{error}");
+        for text in [
+            "/*",
+            "\"",
+            "\"\\",
+            "{\"a\": \"b",
+            ",",
+            "[,]",
+            "/",
+            "[1,,]",
+            "{a: 1}",
+            "[1 2]",
+            "['a']",
+            "[0x1, +1, .5]",
+            "[NaN]",
+        ] {
+            parsed(text).expect_err(text);
+        }
+    }
+
+    proptest! {
+        /// What is JSON already means the same.
+        #[test]
+        fn json_stays_json(words in prop::collection::vec(r#"[a-z/*,\]}"\\]{0,8}"#, 0..6)) {
+            let value = json!({ "words": words });
+            prop_assert_eq!(parsed(&value.to_string()).unwrap(), value);
+        }
+    }
+
     /// At a size at which a cost that grows with its square takes minutes.
     #[test]
     fn a_file_is_read_in_linear_time() {
         let size = usize::try_from(LARGEST).unwrap();
         for part in ["/*", "/**/", "//", "\"", "\"a\"", ",", "[", "{", "\\", "[],", "/ "] {
-            assert_eq!(jsonc::plain(&part.repeat(size / part.len())).len(), size / part.len() * part.len(), "{part}");
+            let _: Option<String> = take(&part.repeat(size / part.len()), Source::User).err();
         }
         let keys: String = (0..size / 16).map(|number| format!("\"k{number}\": 1,")).collect();
         let (_, notes) = take(&format!("{{{keys}}}"), Source::Project { trusted: false }).unwrap();
