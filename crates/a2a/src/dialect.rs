@@ -133,8 +133,8 @@ impl Dialect {
 
     pub(crate) fn state_word(self, state: TaskState) -> &'static str {
         match self {
-            Self::V0_3 => state.word(),
-            Self::V1_0 => v1_0::state_word(state),
+            Self::V0_3 => state.words().0,
+            Self::V1_0 => state.words().1,
         }
     }
 }

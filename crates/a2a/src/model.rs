@@ -123,16 +123,21 @@ impl TaskState {
 
     /// Its name, as 0.3 writes it.
     pub fn word(self) -> &'static str {
+        self.words().0
+    }
+
+    /// Its names in 0.3 and in 1.0.
+    pub(crate) fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::Unknown => "unknown",
-            Self::Submitted => "submitted",
-            Self::Working => "working",
-            Self::InputRequired => "input-required",
-            Self::AuthRequired => "auth-required",
-            Self::Completed => "completed",
-            Self::Canceled => "canceled",
-            Self::Failed => "failed",
-            Self::Rejected => "rejected",
+            Self::Unknown => ("unknown", "TASK_STATE_UNSPECIFIED"),
+            Self::Submitted => ("submitted", "TASK_STATE_SUBMITTED"),
+            Self::Working => ("working", "TASK_STATE_WORKING"),
+            Self::InputRequired => ("input-required", "TASK_STATE_INPUT_REQUIRED"),
+            Self::AuthRequired => ("auth-required", "TASK_STATE_AUTH_REQUIRED"),
+            Self::Completed => ("completed", "TASK_STATE_COMPLETED"),
+            Self::Canceled => ("canceled", "TASK_STATE_CANCELED"),
+            Self::Failed => ("failed", "TASK_STATE_FAILED"),
+            Self::Rejected => ("rejected", "TASK_STATE_REJECTED"),
         }
     }
 

@@ -17,7 +17,7 @@ use crate::model::{Content, Map, Part, Role, Sent, Update};
 use crate::read::model::{artifact_update, message, status_update, task};
 use crate::read::{Node, short};
 use crate::request::{Authentication, PushConfig};
-use crate::write::Fields as _;
+use crate::write::{Fields as _, present};
 
 const DIALECT: Dialect = Dialect::V0_3;
 
@@ -159,15 +159,13 @@ pub(crate) fn push_config(node: &Node<'_>) -> Result<PushConfig, Error> {
 
 /// What is asked for, without the task it is for.
 pub(crate) fn write_push_config(config: &PushConfig) -> Value {
-    let mut map = Map::new();
-    map.extend(config.id.as_ref().map(|id| ("id".to_owned(), json!(id))));
-    map.insert("url".to_owned(), json!(config.url));
-    map.extend(config.token.as_ref().map(|token| ("token".to_owned(), json!(token))));
-    if let Some(authentication) = &config.authentication {
-        let mut inner = Map::new();
-        inner.insert("schemes".to_owned(), json!(authentication.schemes));
-        inner.extend(authentication.credentials.as_ref().map(|text| ("credentials".to_owned(), json!(text))));
-        map.insert("authentication".to_owned(), Value::Object(inner));
-    }
-    Value::Object(map)
+    let authentication = config.authentication.as_ref().map(|authentication| {
+        present(json!({ "schemes": authentication.schemes, "credentials": authentication.credentials }))
+    });
+    Value::Object(present(json!({
+        "id": config.id,
+        "url": config.url,
+        "token": config.token,
+        "authentication": authentication,
+    })))
 }

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use crate::dialect::Dialect;
 use crate::error::Error;
-use crate::model::{Content, Map, Part, Role, Sent, TaskState, Update};
+use crate::model::{Content, Part, Role, Sent, Update};
 use crate::read::Node;
 use crate::read::model::{artifact_update, message, status_update, task};
 use crate::request::{Authentication, PushConfig};
-use crate::write::Fields as _;
+use crate::write::{Fields as _, present};
 
 const DIALECT: Dialect = Dialect::V1_0;
 
@@ -19,20 +19,6 @@ pub(crate) fn role_word(role: Role) -> &'static str {
     match role {
         Role::User => "ROLE_USER",
         Role::Agent => "ROLE_AGENT",
-    }
-}
-
-pub(crate) fn state_word(state: TaskState) -> &'static str {
-    match state {
-        TaskState::Unknown => "TASK_STATE_UNSPECIFIED",
-        TaskState::Submitted => "TASK_STATE_SUBMITTED",
-        TaskState::Working => "TASK_STATE_WORKING",
-        TaskState::InputRequired => "TASK_STATE_INPUT_REQUIRED",
-        TaskState::AuthRequired => "TASK_STATE_AUTH_REQUIRED",
-        TaskState::Completed => "TASK_STATE_COMPLETED",
-        TaskState::Canceled => "TASK_STATE_CANCELED",
-        TaskState::Failed => "TASK_STATE_FAILED",
-        TaskState::Rejected => "TASK_STATE_REJECTED",
     }
 }
 
@@ -112,17 +98,16 @@ pub(crate) fn push_config(node: &Node<'_>) -> Result<PushConfig, Error> {
 
 /// A config, with the task it is for unless that is the message it comes with.
 pub(crate) fn write_push_config(task_id: Option<&str>, config: &PushConfig) -> Value {
-    let mut map = Map::new();
-    map.extend(config.id.as_ref().map(|id| ("id".to_owned(), json!(id))));
-    map.extend(task_id.map(|id| ("taskId".to_owned(), json!(id))));
-    map.insert("url".to_owned(), json!(config.url));
-    map.extend(config.token.as_ref().map(|token| ("token".to_owned(), json!(token))));
-    if let Some(authentication) = &config.authentication {
-        let mut inner = Map::new();
+    let authentication = config.authentication.as_ref().map(|authentication| {
         // 1.0 has room for one scheme: the first, which a 0.3 client names as the one it likes best.
-        inner.extend(authentication.schemes.first().map(|scheme| ("scheme".to_owned(), json!(scheme))));
-        inner.extend(authentication.credentials.as_ref().map(|text| ("credentials".to_owned(), json!(text))));
-        map.insert("authentication".to_owned(), Value::Object(inner));
-    }
-    Value::Object(map)
+        let scheme = authentication.schemes.first();
+        present(json!({ "scheme": scheme, "credentials": authentication.credentials }))
+    });
+    Value::Object(present(json!({
+        "id": config.id,
+        "taskId": task_id,
+        "url": config.url,
+        "token": config.token,
+        "authentication": authentication,
+    })))
 }

@@ -26,6 +26,19 @@ pub(crate) fn tree(value: &impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
 
+/// An object without its fields that are null.
+pub(crate) fn present(mut object: Value) -> Map {
+    object.as_object_mut().map(std::mem::take).into_iter().flatten().filter(|(_, value)| !value.is_null()).collect()
+}
+
+/// A list or a map, unless it is empty.
+pub(crate) fn filled<'a, T>(all: &'a T) -> Option<&'a T>
+where
+    &'a T: IntoIterator,
+{
+    all.into_iter().next().is_some().then_some(all)
+}
+
 /// Fields that are left out when they have nothing to say.
 pub(crate) trait Fields: SerializeMap {
     fn optional<T: Serialize>(&mut self, key: &'static str, value: Option<&T>) -> Result<(), Self::Error> {

@@ -6,6 +6,7 @@ use super::Form;
 use crate::error::Error;
 use crate::model::Map;
 use crate::read::Node;
+use crate::write::present;
 
 /// The `type` of a scheme in 0.3, and its field in 1.0.
 const NAMES: [(&str, &str); 5] = [
@@ -43,25 +44,17 @@ impl SecurityScheme {
 
     /// What it says, as 0.3 or 1.0 says it.
     fn fields(&self, form: Form) -> Map {
-        let mut map = Map::new();
-        let mut add = |key: &str, value: Option<&String>| {
-            map.extend(value.map(|value| (key.to_owned(), json!(value))));
-        };
         match self {
             Self::Http { scheme, bearer_format, description } => {
-                add("scheme", Some(scheme));
-                add("bearerFormat", bearer_format.as_ref());
-                add("description", description.as_ref());
+                present(json!({ "scheme": scheme, "bearerFormat": bearer_format, "description": description }))
             }
             Self::ApiKey { name, location, description } => {
-                add("name", Some(name));
-                add(if form == Form::V0_3 { "in" } else { "location" }, Some(location));
-                add("description", description.as_ref());
+                let place = if form == Form::V0_3 { "in" } else { "location" };
+                present(json!({ "name": name, place: location, "description": description }))
             }
-            Self::OAuth2(raw) | Self::OpenIdConnect(raw) | Self::MutualTls(raw) => return raw.clone(),
-            Self::Other(_) => {}
+            Self::OAuth2(raw) | Self::OpenIdConnect(raw) | Self::MutualTls(raw) => raw.clone(),
+            Self::Other(_) => Map::new(),
         }
-        map
     }
 
     pub(super) fn write(&self, form: Form) -> Value {
@@ -121,15 +114,17 @@ impl SecurityScheme {
     }
 }
 
-/// `{"name": [scopes]}` in 0.3.
-pub(super) fn requirement_0_3(requirement: &SecurityRequirement) -> Value {
-    requirement.iter().map(|(name, scopes)| (name.clone(), json!(scopes))).collect::<Map>().into()
+/// `[{"name": [scopes]}]` in 0.3.
+pub(super) fn requirements_0_3(all: &[SecurityRequirement]) -> Vec<Map> {
+    let one =
+        |scopes: &SecurityRequirement| scopes.iter().map(|(name, scopes)| (name.clone(), json!(scopes))).collect();
+    all.iter().map(one).collect()
 }
 
-/// `{"schemes": {"name": {"list": [scopes]}}}` in 1.0.
-pub(super) fn requirement_1_0(requirement: &SecurityRequirement) -> Value {
-    let schemes: Map = requirement.iter().map(|(name, scopes)| (name.clone(), json!({ "list": scopes }))).collect();
-    json!({ "schemes": schemes })
+/// `[{"schemes": {"name": {"list": [scopes]}}}]` in 1.0.
+pub(super) fn requirements_1_0(all: &[SecurityRequirement]) -> Vec<Value> {
+    let listed = |(name, scopes): &(String, Vec<String>)| (name.clone(), json!({ "list": scopes }));
+    all.iter().map(|one| json!({ "schemes": one.iter().map(listed).collect::<Map>() })).collect()
 }
 
 /// Those of 1.0 if there are any, else those of 0.3.

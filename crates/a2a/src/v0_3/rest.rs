@@ -7,22 +7,22 @@ use serde_json::{Value, json};
 use super::{role_word, write_push_config};
 use crate::model::{Content, Map, Message, Part, TaskState};
 use crate::request::{PushConfig, SendMessage};
+use crate::write::{filled, present};
 
 /// The body of `message:send` and `message:stream`.
 pub(crate) fn send(send: &SendMessage) -> Value {
     let asked = &send.configuration;
-    let mut configuration = Map::from_iter([("blocking".to_owned(), json!(!asked.return_immediately))]);
-    configuration.extend(asked.history_length.map(|length| ("historyLength".to_owned(), json!(length))));
-    if !asked.accepted_output_modes.is_empty() {
-        configuration.insert("acceptedOutputModes".to_owned(), json!(asked.accepted_output_modes));
-    }
-    let push = asked.push.as_ref().map(write_push_config);
-    configuration.extend(push.map(|push| ("pushNotification".to_owned(), push)));
-    let mut body = json!({ "message": message(&send.message), "configuration": configuration });
-    if !send.metadata.is_empty() {
-        body["metadata"] = Value::Object(send.metadata.clone());
-    }
-    body
+    let configuration = present(json!({
+        "blocking": !asked.return_immediately,
+        "historyLength": asked.history_length,
+        "acceptedOutputModes": filled(&asked.accepted_output_modes),
+        "pushNotification": asked.push.as_ref().map(write_push_config),
+    }));
+    Value::Object(present(json!({
+        "message": message(&send.message),
+        "configuration": configuration,
+        "metadata": filled(&send.metadata),
+    })))
 }
 
 /// The body that a push config is created by.
@@ -35,29 +35,19 @@ pub(crate) fn create_push_config(task_id: &str, config: &PushConfig) -> Value {
 }
 
 fn message(message: &Message) -> Value {
-    let mut map = Map::from_iter([
-        ("messageId".to_owned(), json!(message.message_id)),
-        ("role".to_owned(), json!(format!("ROLE_{}", role_word(message.role).to_ascii_uppercase()))),
-        ("content".to_owned(), message.parts.iter().map(part).collect()),
-    ]);
-    map.extend(message.context_id.as_ref().map(|id| ("contextId".to_owned(), json!(id))));
-    map.extend(message.task_id.as_ref().map(|id| ("taskId".to_owned(), json!(id))));
-    if !message.extensions.is_empty() {
-        map.insert("extensions".to_owned(), json!(message.extensions));
-    }
-    if !message.metadata.is_empty() {
-        map.insert("metadata".to_owned(), Value::Object(message.metadata.clone()));
-    }
-    Value::Object(map)
+    Value::Object(present(json!({
+        "messageId": message.message_id,
+        "role": format!("ROLE_{}", role_word(message.role).to_ascii_uppercase()),
+        "content": message.parts.iter().map(part).collect::<Vec<_>>(),
+        "contextId": message.context_id,
+        "taskId": message.task_id,
+        "extensions": filled(&message.extensions),
+        "metadata": filled(&message.metadata),
+    })))
 }
 
 fn part(part: &Part) -> Value {
-    let file = |key: &str, content: &str| {
-        let mut file = Map::from_iter([(key.to_owned(), json!(content))]);
-        file.extend(part.media_type.as_ref().map(|kind| ("mimeType".to_owned(), json!(kind))));
-        file.extend(part.filename.as_ref().map(|name| ("name".to_owned(), json!(name))));
-        json!({ "file": file })
-    };
+    let file = |key: &str, content: &str| json!({ "file": present(json!({ key: content, "mimeType": part.media_type, "name": part.filename })) });
     let mut body = match &part.content {
         Content::Text(text) => json!({ "text": text }),
         Content::Raw(bytes) => file("fileWithBytes", bytes),
