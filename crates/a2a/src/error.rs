@@ -128,7 +128,7 @@ impl ErrorKind {
         }
     }
 
-    fn code(self) -> i64 {
+    pub fn code(self) -> i64 {
         self.written().0
     }
 

@@ -298,7 +298,7 @@ impl Runner {
                 self.elicited.insert(id.clone(), reply);
                 self.step(Input::Elicited(id, elicitation)).await
             }
-            Asked::TakenBack(id) => self.step(Input::TakenBack(id)).await,
+            Asked::Withdrawn(id) => self.step(Input::Withdrawn(id)).await,
         }
     }
 

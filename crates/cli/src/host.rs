@@ -8,7 +8,9 @@ use anyhow::Context as _;
 use etcetera::BaseStrategy as _;
 use multitap_client::{AgentSession, Agents, Builtin, StartError};
 use multitap_event::{AgentError, AgentErrorKind, ClientRef, Draft, SessionConfig, SessionId};
-use multitap_hub::{History, Hub, Join, JoinFrom, Journal, JournalError, Open, OpenError, Session, Unusable, Which};
+use multitap_hub::{
+    EarlierEvents, Hub, Join, JoinFrom, Journal, JournalError, Open, OpenError, Session, Unusable, Which,
+};
 use multitap_store::Store;
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
@@ -233,7 +235,7 @@ impl Host {
     pub(crate) fn history<F: Future<Output = ()> + Send + 'static>(
         &self,
         make: impl FnOnce(mpsc::Sender<Draft>) -> F,
-    ) -> History {
+    ) -> EarlierEvents {
         let (drafts, history) = mpsc::channel(HISTORY);
         self.tasks.spawn(make(drafts));
         history

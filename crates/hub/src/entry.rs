@@ -90,7 +90,7 @@ impl Entry {
         self.event().is_none() && serde_json::from_str::<serde::de::IgnoredAny>(&self.inner.json).is_err()
     }
 
-    /// What it takes up.
+    /// Its size in memory, roughly.
     pub fn bytes(&self) -> usize {
         // The event in memory is about as large as its text.
         2 * self.inner.json.len() + size_of::<Inner>()

@@ -103,8 +103,8 @@ impl FarEnd {
         self.hear(Heard::Over(why.into())).await.ok(); // then nobody wants to know
     }
 
-    /// We were sent away.
-    pub async fn cut_off(self, why: impl Into<Arc<str>>) {
+    /// The other side kicked us.
+    pub async fn disconnect(self, why: impl Into<Arc<str>>) {
         self.hear(Heard::CutOff(why.into())).await.ok(); // then nobody wants to know
     }
 

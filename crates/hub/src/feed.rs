@@ -44,7 +44,7 @@ pub enum Told {
 pub enum FeedEnd {
     /// The session is over, and everything was read.
     SessionOver,
-    /// The client stayed away too long, or was sent away. It may join again after `last`.
+    /// The client left its events unread for too long, or was kicked. It may join again after `last`.
     CutOff { last: u64 },
 }
 
@@ -121,9 +121,9 @@ impl Feed {
         Some(self.take(entry))
     }
 
-    /// Comes back when the client was cut off or the session is over: for one that is there, and hears of events in
-    /// another way. From now on none is held for it and nobody waits for it, until it reads again; then it goes on from
-    /// its place, over a gap where nothing is kept. Cancel safe.
+    /// Returns when the client is disconnected or the session is over: for a client that learns of events in another
+    /// way. From now on no events are held for it and nobody waits for it, until it reads again; then it continues from
+    /// its place, with a gap where nothing is stored. Cancel safe.
     pub async fn until_cut(&mut self) -> FeedEnd {
         self.tail.stand_aside(&self.reader);
         loop {

@@ -1,6 +1,6 @@
-//! Sessions as a whole: opening, finding, listing, closing; and taking up what an earlier process left.
+//! Sessions as a whole: opening, finding, listing and closing them, and recovering what an earlier process left.
 
-mod mend;
+mod recover;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,14 +15,14 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use self::mend::rebuild;
-use self::mend::{mend, mend_and_release};
+pub use self::recover::rebuild;
+use self::recover::{recover, recover_and_release};
 use crate::journal::{Filter, Journal, JournalError, NewSession, SessionRecord};
 use crate::launch::Launch;
 use crate::past::Past;
 use crate::session::Session;
 use crate::session::log::{Log, Right};
-use crate::session::task::{Beginning, History, INBOX, Linger, SessionTask};
+use crate::session::task::{Beginning, EarlierEvents, INBOX, Linger, SessionTask};
 use crate::state::State;
 use crate::tail::{Retain, Tail};
 
@@ -66,7 +66,7 @@ pub enum Which {
         /// The session it began as a copy of.
         forked_from: Option<SessionId>,
         /// What was said before, elsewhere.
-        history: Option<History>,
+        history: Option<EarlierEvents>,
     },
     /// One that the journal has.
     Stored(SessionId),
@@ -171,7 +171,7 @@ impl Hub {
         let is_new = matches!(which, Which::New { .. });
         let (ground, history) = match which {
             Which::New { id, forked_from, history } => (self.break_ground(id, forked_from, &config).await?, history),
-            Which::Stored(id) => (self.take_up(id).await?, None),
+            Which::Stored(id) => (self.resume(id).await?, None),
         };
         let Ground { id, state, epoch, log, unkept } = ground;
         let retain = if inner.journal.is_none() { Retain::UntilRead } else { Retain::Ring };
@@ -257,25 +257,25 @@ impl Hub {
         self.inner.launch.all_gone().await;
     }
 
-    /// Marks in the logs what was cut off when an earlier process died. Says how many sessions it was; a log that cannot
-    /// be mended does not keep the others from it.
+    /// Marks in the logs what was interrupted when an earlier process died, and returns the number of such sessions. One
+    /// log that cannot be marked does not stop the rest.
     pub async fn recover(&self) -> Result<usize, JournalError> {
         let Some(journal) = &self.inner.journal else { return Ok(0) };
-        let mut mended = 0;
-        for SessionRecord { id, .. } in journal.list(Filter { cut_off: true, ..Filter::default() }).await? {
-            // What was taken up is given back, also if nobody waits for it any more.
-            let mending = self.inner.tasks.spawn(mend_and_release(journal.clone(), id.clone()));
-            match joined(mending).await {
-                Some(Ok(())) => mended += 1,
+        let mut recovered = 0;
+        for SessionRecord { id, .. } in journal.list(Filter { interrupted: true, ..Filter::default() }).await? {
+            // In a task of its own, so that a claimed log is released even if nobody waits for it any more.
+            let recovering = self.inner.tasks.spawn(recover_and_release(journal.clone(), id.clone()));
+            match joined(recovering).await {
+                Some(Ok(())) => recovered += 1,
                 // Somebody was quicker.
                 Some(Err(
                     JournalError::LiveElsewhere { .. } | JournalError::LiveHere(_) | JournalError::NoSuchSession(_),
                 ))
                 | None => {}
-                Some(Err(error)) => tracing::warn!(session = %id, %error, "cannot mark what was cut off"),
+                Some(Err(error)) => tracing::warn!(session = %id, %error, "cannot mark what was interrupted"),
             }
         }
-        Ok(mended)
+        Ok(recovered)
     }
 
     /// The log of a session that begins. One that cannot be begun does not keep the session from going on in memory.
@@ -324,14 +324,14 @@ impl Hub {
         }
     }
 
-    async fn take_up(&self, id: SessionId) -> Result<Ground, OpenError> {
+    async fn resume(&self, id: SessionId) -> Result<Ground, OpenError> {
         if self.find(&id).is_some() {
             return Err(OpenError::Live(id));
         }
         let Some(journal) = &self.inner.journal else { return Err(JournalError::NoSuchSession(id).into()) };
         let claim = journal.claim(id.clone()).await?;
         let (owner, epoch) = (claim.owner.clone(), claim.record.epoch);
-        let state = mend(journal, claim).await?;
+        let state = recover(journal, claim).await?;
         let log = Log { journal: journal.clone(), right: Right::Held(owner) };
         Ok(Ground { id, state, epoch, log: Some(log), unkept: None })
     }

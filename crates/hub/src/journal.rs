@@ -1,4 +1,4 @@
-//! The port to whatever keeps logs at rest.
+//! The port to whatever stores logs.
 //!
 //! The hub says what is to be kept and in which order; how is the journal's business. Must not come in: SQL, files.
 
@@ -23,7 +23,7 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// nothing of it, and it may be begun again.
     fn create(&self, session: NewSession) -> Kept<'_, Claim>;
 
-    /// Takes up a log that no living process writes. If events were told that it does not have, its epoch is new.
+    /// Claims a log that no living process writes. Its epoch is new if clients saw events that it does not have.
     fn claim(&self, session: SessionId) -> Kept<'_, Claim>;
 
     /// Adds to a log. What comes back well is kept through the death of this process; with [`Flush::Now`] also through
@@ -191,7 +191,7 @@ pub struct Filter {
     /// Only of this folder.
     pub folder: Option<PathBuf>,
     /// Only those at whose end the agent still ran, and that no living process has.
-    pub cut_off: bool,
+    pub interrupted: bool,
     pub limit: Option<usize>,
 }
 

@@ -37,6 +37,6 @@ pub use protocol::{
     SessionReply, SessionRequest, SnapshotReply,
 };
 pub use reach::{Reach, Reached};
-pub use session::task::{History, Linger};
+pub use session::task::{EarlierEvents, Linger};
 pub use session::{Join, JoinFrom, Joined, ReplayGap, STUCK, Session, WhenBusy};
 pub use state::{Mark, Output, Presence, Queued, State, ToolCall, ToolStatus, Turn};

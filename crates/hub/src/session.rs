@@ -27,7 +27,7 @@ use crate::reach::{Reach, Reached};
 use crate::state::State;
 use crate::tail::{Found, Tail};
 
-/// How long a client of a door may leave its events unread before it is cut off.
+/// How long a client of a door may leave its events unread before it is disconnected.
 pub const STUCK: Duration = Duration::from_secs(10);
 
 /// What to do with a prompt while a turn runs.
@@ -358,7 +358,7 @@ impl Session {
         self.ask(|reply| Ask::Stop { reply }).await?
     }
 
-    /// Ends the session now; a running turn is cut off.
+    /// Ends the session now; a running turn is interrupted.
     pub fn end(&self) {
         self.end.cancel();
     }

@@ -125,7 +125,7 @@ impl State {
     }
 
     /// Whether nothing runs and nothing waits.
-    pub fn is_at_rest(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         !self.is_busy() && self.queue.is_empty()
     }
 
@@ -336,8 +336,8 @@ impl State {
         kinds
     }
 
-    /// What has to be told of a session that was cut off with the process that ran it.
-    pub fn cut_off(&self, why: &str) -> Vec<EventKind> {
+    /// The events that close what was open when the process that ran the session died.
+    pub fn interrupted(&self, why: &str) -> Vec<EventKind> {
         let mut kinds = self.loose_ends(why);
         if self.agent == Presence::Here {
             let reason = match (self.is_busy(), self.last_turn) {
@@ -363,7 +363,7 @@ impl State {
     }
 }
 
-/// What a prompt takes up in memory, about.
+/// A prompt's size in memory, roughly.
 fn weight(prompt: &Prompt) -> usize {
     size_of::<Prompt>() + prompt.text.len() + prompt.images.iter().map(|image| image.data.len()).sum::<usize>()
 }

@@ -70,7 +70,7 @@ pub(crate) struct Reader {
     patience: Option<Duration>,
     /// It is there, and wants no events until it comes for them.
     aside: AtomicBool,
-    /// It was cut off.
+    /// It was disconnected.
     pub(crate) cut: AtomicBool,
     /// It left.
     pub(crate) gone: AtomicBool,
@@ -235,7 +235,7 @@ impl Tail {
         inner.trim();
         drop(inner);
         if out.iter().any(|reader| reader.cut.load(Ordering::Acquire)) {
-            // Whoever waits looks again, and finds that it was cut off.
+            // Wakes readers that wait, so that they find out.
             self.head.send_modify(|_| {});
         }
         out

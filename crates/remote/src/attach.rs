@@ -61,7 +61,7 @@ impl AttachError {
     }
 }
 
-/// Attaches to a session. From then on broken connections are made anew.
+/// Attaches to a session. From then on, broken connections are replaced.
 pub async fn attach(to: Attach) -> Result<Attached, AttachError> {
     let (line, joined) = Line::open(&to, JoinCall::default()).await?;
     let JoinReply { session_id, epoch, client, snapshot, .. } = joined;

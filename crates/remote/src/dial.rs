@@ -95,7 +95,7 @@ impl Line {
     pub(crate) async fn hear(&mut self) -> Result<Frame, Cut> {
         loop {
             let Ok(heard) = timeout(SILENCE, self.socket.next()).await else {
-                return Err(Cut::Broken("nothing is heard of the other side".to_owned()));
+                return Err(Cut::Broken("the other side is silent".to_owned()));
             };
             match heard {
                 Some(Ok(Message::Text(text))) => return Ok(Frame::read(&text)),

@@ -110,7 +110,7 @@ impl Runner {
         match over {
             Over::Left => {}
             Over::Gone(why) => self.far.over(why).await,
-            Over::SentAway(why) => self.far.cut_off(why).await,
+            Over::SentAway(why) => self.far.disconnect(why).await,
         }
     }
 

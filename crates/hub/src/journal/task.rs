@@ -1,4 +1,4 @@
-//! Tasks at rest: stretches of a session's log that clients know by an id of their own.
+//! Stored tasks: stretches of a session's log that clients know by an id of their own.
 //!
 //! What a task's state means, and which events belong to it, is the business of the door that makes it.
 

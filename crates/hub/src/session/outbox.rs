@@ -22,7 +22,7 @@ const WAITING_BYTES: usize = 1024 * 1024;
 const BATCH: usize = 4096;
 /// How much may wait in all before callers have to: their answers wait here too.
 const WAITING: usize = 2 * BATCH;
-/// How much is remembered of what could not be kept; beyond it the log cannot be taken up again.
+/// How much of what could not be stored is remembered; beyond it, storing cannot resume.
 const UNSAVED_BYTES: usize = 64 * 1024 * 1024;
 /// How long after a failure the journal is tried again.
 const RETRY: Duration = Duration::from_secs(5);

@@ -72,7 +72,7 @@ pub(crate) struct Beginning {
     /// Who opened it: its first prompt is theirs.
     pub(crate) by: ClientRef,
     /// What was said before, elsewhere.
-    pub(crate) history: Option<History>,
+    pub(crate) history: Option<EarlierEvents>,
     pub(crate) linger: Linger,
     pub(crate) question_timeout: Option<Duration>,
     /// The mode beyond which only owners go; none says the one it is opened with.
@@ -88,7 +88,7 @@ pub(crate) struct Beginning {
 }
 
 /// Events of a conversation that was had elsewhere; it ends when the other end is dropped.
-pub type History = mpsc::Receiver<Draft>;
+pub type EarlierEvents = mpsc::Receiver<Draft>;
 
 /// Where the session is in its life. It only moves forward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,7 +135,7 @@ pub(crate) struct SessionTask {
     state: State,
     config: SessionConfig,
     by: ClientRef,
-    history: Option<History>,
+    history: Option<EarlierEvents>,
     /// The first prompt of this opening, until the agent is there.
     first: Option<Prompt>,
     /// Queued prompts of an earlier process: they come before it.
@@ -253,7 +253,7 @@ impl SessionTask {
                 self.on_landed(landed);
             }
         }
-        for kind in self.state.cut_off(COPIED) {
+        for kind in self.state.interrupted(COPIED) {
             self.tell(kind);
         }
         self.take_back();
@@ -467,7 +467,7 @@ impl SessionTask {
         }
         // A closing session has let go of its agent already.
         let drains = self.phase == Phase::Draining && self.state.agent != Presence::NotYet;
-        if drains && self.first.is_none() && self.state.is_at_rest() {
+        if drains && self.first.is_none() && self.state.is_idle() {
             self.agent.let_go();
         }
     }

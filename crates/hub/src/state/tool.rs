@@ -55,7 +55,7 @@ impl ToolCall {
         matches!(self.status, ToolStatus::Over(_))
     }
 
-    /// What it takes up, about.
+    /// Its size in memory, roughly.
     pub(super) fn bytes(&self) -> usize {
         let result = self.end.as_ref().and_then(|end| end.result.as_ref()).map_or(0, weight);
         let arguments: usize = self.started.arguments.values().map(weight).sum();
@@ -90,7 +90,7 @@ impl ToolCall {
     }
 }
 
-/// What a value takes up, about.
+/// A value's size in memory, roughly.
 fn weight(value: &Value) -> usize {
     let inside = match value {
         Value::String(text) => text.len(),

@@ -134,7 +134,7 @@ impl Projector {
     }
 
     /// Whether the session is idle: a good point to resume from.
-    pub(crate) fn is_at_rest(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.scope.turn.is_none() && self.thought.is_none()
     }
 

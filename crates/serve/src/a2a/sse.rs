@@ -37,7 +37,7 @@ pub(super) fn refuse(dialect: Dialect, id: &RequestId, error: &Error) -> Respons
     response(Body::from(event))
 }
 
-/// Sends a stream. A client that leaves it unread for too long is cut off, and may come back with its cursor.
+/// Sends a stream. A client that leaves it unread for too long is disconnected, and may come back with its cursor.
 pub(super) fn respond(door: &Shared, id: RequestId, frames: Stream) -> Response {
     let (chunks, received) = mpsc::channel::<Bytes>(1);
     let stop = door.stop().clone();

@@ -22,7 +22,7 @@ use super::project::Projector;
 
 /// How much of the latest frames is at hand.
 const RING_BYTES: usize = 2 * 1024 * 1024;
-/// How many places are remembered from which frames can be made anew: between turns, and now and then within them.
+/// How many places are remembered from which frames can be regenerated: between turns, and some within them.
 const STARTS: usize = 256;
 /// How many events may come within a turn before the next such place: so many at most are gone through in vain by a
 /// reader that has just fallen behind.
@@ -217,9 +217,9 @@ impl Stage {
 impl Ring {
     fn make(&mut self, project: impl FnOnce(&mut Projector, &mut Vec<Frame>)) {
         let mut made = Vec::new();
-        let was_at_rest = self.projector.is_at_rest();
+        let was_idle = self.projector.is_idle();
         project(&mut self.projector, &mut made);
-        if !was_at_rest && self.projector.is_at_rest() {
+        if !was_idle && self.projector.is_idle() {
             self.projector.forget();
             self.remember();
         } else if self.projector.seq() >= self.last_start() + STRIDE && self.projector.is_clear() {

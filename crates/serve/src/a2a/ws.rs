@@ -54,7 +54,7 @@ pub(crate) struct Connection {
     form: Form,
     extension: bool,
     client_id: Option<ClientId>,
-    /// Shows the others that it is there, and ends when it is sent away.
+    /// Shows the other clients that it is there, and ends when it is kicked.
     presence: Option<Feed>,
     /// What it is told before anything else.
     first: Option<String>,
@@ -338,7 +338,7 @@ impl Connection {
     }
 }
 
-/// Comes back when the client is sent away, or its session is over.
+/// Returns when the client is kicked, or its session is over.
 async fn cut(presence: &mut Option<Feed>) -> FeedEnd {
     match presence {
         Some(feed) => feed.until_cut().await,

@@ -44,7 +44,7 @@ pub(super) enum NotReviewed {
     TakesNone,
 }
 
-/// What is heard of an agent.
+/// What an agent reports.
 pub(super) enum News {
     Started(Result<AgentLink, LaunchError>),
     /// It told something.

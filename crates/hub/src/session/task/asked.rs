@@ -116,7 +116,7 @@ impl SessionTask {
         if self.state.agent != Presence::Here {
             return self.prompt_without_agent(prompt, from).map(|()| id);
         }
-        if self.state.is_at_rest() && self.first.is_none() && self.restart != Restart::WhenIdle {
+        if self.state.is_idle() && self.first.is_none() && self.restart != Restart::WhenIdle {
             let permit = self.agent.permit()?;
             self.hand_over(permit, prompt, from);
             return Ok(id);

@@ -57,12 +57,12 @@ impl SessionTask {
         }
     }
 
-    /// Tells of clients that left or were cut off.
+    /// Reports clients that left or were disconnected.
     pub(super) fn sweep(&mut self) {
         for reader in self.tail.sweep() {
             let Some(client) = self.state.client(&reader.client).cloned() else { continue };
             let cut = reader.cut.load(Ordering::Acquire);
-            let reason = cut.then(|| format!("cut off after event {}", reader.cursor()));
+            let reason = cut.then(|| format!("disconnected after event {}", reader.cursor()));
             self.tell(EventKind::ClientLeft { client, reason });
         }
     }

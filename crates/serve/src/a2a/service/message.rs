@@ -142,7 +142,7 @@ impl Service {
         Ok(opened.session)
     }
 
-    /// A session that is live here, or can be taken up.
+    /// A session that is live here, or can be resumed.
     pub(super) async fn live(&self, door: &Shared, call: &Call, id: &SessionId) -> Result<Option<Session>, Error> {
         let host = door.host();
         if let Some(session) = host.find(id) {

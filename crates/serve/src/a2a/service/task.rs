@@ -35,7 +35,7 @@ struct Known {
 }
 
 impl Service {
-    /// The session of a task, live: taken up if it has to be. And whether the task lasts as long as it does.
+    /// The session of a task, resumed if it is not live; and whether the task lasts as long as the session.
     pub(super) async fn session_of(&self, door: &Shared, call: &Call, task: &str) -> Result<(Session, bool), Error> {
         let known = self.known(door, task).await?;
         let session = self.live(door, call, &known.session).await?.ok_or_else(|| not_found(task))?;
@@ -160,7 +160,7 @@ impl Service {
         let idle = |state: &str| {
             Error::new(ErrorKind::TaskNotCancelable, format!("task {id} is {state}: there is nothing to cancel"))
         };
-        let kept = record.as_ref().map_or("at rest", |record| record.state.as_str());
+        let kept = record.as_ref().map_or("idle", |record| record.state.as_str());
         let live = door.host().find(&session).ok_or_else(|| idle(kept))?;
         let stage = self.stage(door, &live).await?;
         let now = stage.now();

@@ -245,7 +245,7 @@ impl Plain {
             }
             TurnStatus::Cancelled => shown.stderr.push("[cancelled]".to_owned()),
             TurnStatus::Interrupted => {
-                shown.stderr.extend(self.tell("[error]", end.error.as_deref().unwrap_or("the turn was cut off")));
+                shown.stderr.extend(self.tell("[error]", end.error.as_deref().unwrap_or("the turn was interrupted")));
             }
         }
         self.spoke = false;
