@@ -1,4 +1,4 @@
-//! The methods of A2A and their parameters, both ways.
+//! The methods of A2A and their parameters: reads and writes them.
 
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ const METHODS: [(Method, Option<&str>, &str); 11] = [
 ];
 
 impl Method {
-    /// The method of that name, and the dialect that has it.
+    /// The method with that name, and its dialect.
     pub(crate) fn of_name(name: &str) -> Option<(Dialect, Self)> {
         METHODS.into_iter().find_map(|(method, v0_3, v1_0)| match name {
             name if v0_3 == Some(name) => Some((Dialect::V0_3, method)),
@@ -67,7 +67,6 @@ fn push_keys(dialect: Dialect) -> (&'static str, &'static str) {
     }
 }
 
-/// What a client asks for.
 pub(crate) fn read(dialect: Dialect, method: Method, params: &Node<'_>) -> Result<Request, Error> {
     let (task, config) = push_keys(dialect);
     Ok(match method {
@@ -114,7 +113,7 @@ fn send_message(dialect: Dialect, params: &Node<'_>) -> Result<SendMessage, Erro
     })
 }
 
-/// The fields that both dialects have.
+/// The fields of both dialects.
 fn configuration(dialect: Dialect, node: &Node<'_>) -> Result<SendConfiguration, Error> {
     Ok(SendConfiguration {
         history_length: node.number(dialect, "historyLength", &(0..=MOST))?,
@@ -136,7 +135,7 @@ fn list_tasks(dialect: Dialect, params: &Node<'_>) -> Result<ListTasks, Error> {
     })
 }
 
-/// A state to choose tasks by; unspecified is none.
+/// The state that selects tasks; unspecified selects all.
 fn state(dialect: Dialect, node: &Node<'_>) -> Result<Option<TaskState>, Error> {
     match model::state(dialect, node.str()?) {
         Some(TaskState::Unknown) => Ok(None),
@@ -149,7 +148,6 @@ fn state(dialect: Dialect, node: &Node<'_>) -> Result<Option<TaskState>, Error> 
     }
 }
 
-/// A config and the task it is for.
 pub(crate) fn task_push_config(dialect: Dialect, node: &Node<'_>) -> Result<(String, PushConfig), Error> {
     let task = node.id("taskId")?;
     let config = match dialect {
@@ -159,7 +157,6 @@ pub(crate) fn task_push_config(dialect: Dialect, node: &Node<'_>) -> Result<(Str
     Ok((task, config))
 }
 
-/// The same, written.
 pub(crate) fn write_task_push_config(dialect: Dialect, task_id: &str, config: &PushConfig) -> Value {
     match dialect {
         Dialect::V0_3 => json!({ "taskId": task_id, "pushNotificationConfig": v0_3::write_push_config(config) }),
@@ -167,7 +164,7 @@ pub(crate) fn write_task_push_config(dialect: Dialect, task_id: &str, config: &P
     }
 }
 
-/// The method for what is asked and its parameters; none if the dialect has no words for it.
+/// The method and parameters of a request; `None` if the dialect has none.
 pub(crate) fn write(dialect: Dialect, request: &Request) -> Option<(&'static str, Value)> {
     let (task, config) = push_keys(dialect);
     let (method, params) = match request {
@@ -201,7 +198,7 @@ fn write_send(dialect: Dialect, send: &SendMessage) -> Value {
     let asked = &send.configuration;
     let configuration = present(match dialect {
         Dialect::V0_3 => json!({
-            // Said always: servers differ in what they make of silence.
+            // Always written: servers differ in the default.
             "blocking": !asked.return_immediately,
             "historyLength": asked.history_length,
             "acceptedOutputModes": filled(&asked.accepted_output_modes),

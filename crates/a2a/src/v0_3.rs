@@ -1,8 +1,8 @@
 //! Dialect 0.3: slash names, `kind` in every object, `final` at the end of a stream.
 //!
-//! It has fewer words than the model. A file's name and type it can say, those of a text or of data it cannot, and they
-//! are left out. Data that is no object is wrapped as `{"value": …}` and marked by [`WRAPPED`] in the part's metadata,
-//! as the SDKs of the protocol do; a part so marked is unwrapped when read.
+//! It has fewer fields than the model. It has a file's name and type, but not those of a text or of data, which are
+//! left out. Data that is no object is wrapped as `{"value": …}` and marked by [`WRAPPED`] in the part's metadata, like
+//! in the SDKs of the protocol; such a part is unwrapped when read.
 
 #[cfg(feature = "client")]
 pub(crate) mod rest;
@@ -21,7 +21,7 @@ use crate::write::{Fields as _, present};
 
 const DIALECT: Dialect = Dialect::V0_3;
 
-/// Marks a data part whose object is only there because the dialect wants one.
+/// Marks a data part that was wrapped because the dialect requires an object.
 const WRAPPED: &str = "data_part_compat";
 
 pub(crate) fn role_word(role: Role) -> &'static str {
@@ -85,7 +85,7 @@ fn data(node: &Node<'_>) -> Result<Part, Error> {
     }
 }
 
-/// Takes data out of the object that is there only because the dialect wants one.
+/// Unwraps data that was wrapped because the dialect requires an object.
 fn unwrap(part: &mut Part) {
     let Content::Data(Value::Object(map)) = &mut part.content else { return };
     if map.len() != 1 || part.metadata.get(WRAPPED) != Some(&Value::Bool(true)) {
@@ -157,7 +157,7 @@ pub(crate) fn push_config(node: &Node<'_>) -> Result<PushConfig, Error> {
     })
 }
 
-/// What is asked for, without the task it is for.
+/// The config, without its task.
 pub(crate) fn write_push_config(config: &PushConfig) -> Value {
     let authentication = config.authentication.as_ref().map(|authentication| {
         present(json!({ "schemes": authentication.schemes, "credentials": authentication.credentials }))

@@ -1,5 +1,5 @@
-//! Dialect 1.0: methods like `SendMessage`, and `ProtoJSON`: no `kind` but a field for each kind of thing, names of enums
-//! in capitals, what is empty left out. It has no word for the last event of a stream; there the stream just ends.
+//! Dialect 1.0: methods like `SendMessage`, and `ProtoJSON`: no `kind` but a field for each kind of object, enum names
+//! in capitals, empty fields left out. No field marks the end of a stream; it just ends.
 
 use serde::Serializer;
 use serde::ser::SerializeMap as _;
@@ -38,7 +38,7 @@ pub(crate) fn sent(node: &Node<'_>) -> Result<Sent, Error> {
     }
 }
 
-/// The one of these fields that is there.
+/// The one of these fields that is present.
 fn only<'k>(node: &Node<'_>, keys: &[&'k str]) -> Result<&'k str, Error> {
     let found: Vec<_> = keys.iter().copied().filter(|key| node.has(key)).collect();
     match found[..] {
@@ -49,7 +49,7 @@ fn only<'k>(node: &Node<'_>, keys: &[&'k str]) -> Result<&'k str, Error> {
 }
 
 pub(crate) fn part(node: &Node<'_>) -> Result<Part, Error> {
-    // Data may be any JSON, `null` too.
+    // Data may be any JSON, even `null`.
     let is_data = ["text", "raw", "url"].iter().all(|key| !node.has(key)) && node.value().get("data").is_some();
     let content = if is_data {
         Content::Data(node.value().get("data").cloned().unwrap_or_default())
@@ -96,10 +96,10 @@ pub(crate) fn push_config(node: &Node<'_>) -> Result<PushConfig, Error> {
     })
 }
 
-/// A config, with the task it is for unless that is the message it comes with.
+/// A config, with its task unless it is part of a message.
 pub(crate) fn write_push_config(task_id: Option<&str>, config: &PushConfig) -> Value {
     let authentication = config.authentication.as_ref().map(|authentication| {
-        // 1.0 has room for one scheme: the first, which a 0.3 client names as the one it likes best.
+        // 1.0 has room for one scheme: the first, which a 0.3 client prefers.
         let scheme = authentication.schemes.first();
         present(json!({ "scheme": scheme, "credentials": authentication.credentials }))
     });

@@ -81,7 +81,6 @@ impl Policy {
         self
     }
 
-    /// Judges one call of that tool.
     pub(crate) fn judge(&self, tool: &str, job: &Job) -> Verdict {
         self.judge_access(tool, job.access())
     }

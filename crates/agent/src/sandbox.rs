@@ -80,7 +80,6 @@ pub enum Enforcement {
     Best,
 }
 
-/// A requested sandbox is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
     #[error("the sandbox needs Linux")]

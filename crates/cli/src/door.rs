@@ -129,7 +129,6 @@ pub(crate) fn identify(peers: &[Peer]) -> Vec<PeerIdentity> {
     peers.iter().map(identity).collect()
 }
 
-/// The configuration of a door.
 pub(crate) fn config(host: &str, port: u16, access: &AccessArgs, settings: &Settings) -> Result<DoorConfig, Problem> {
     Ok(DoorConfig {
         host: host.to_owned(),
@@ -142,7 +141,6 @@ pub(crate) fn config(host: &str, port: u16, access: &AccessArgs, settings: &Sett
     })
 }
 
-/// Access control as the options say.
 pub(crate) fn access(args: &AccessArgs) -> Result<Access, Problem> {
     Ok(Access {
         allow_hosts: args.allow_host.clone(),

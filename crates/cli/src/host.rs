@@ -63,7 +63,6 @@ fn log_file() -> Result<PathBuf, JournalError> {
     Ok(data().ok_or_else(unknown)?.join("sessions.db"))
 }
 
-/// Opens the user's store.
 pub(crate) fn open_store() -> Result<Store, JournalError> {
     Store::open(log_file()?).map_err(|error| error.reason)
 }
@@ -221,7 +220,6 @@ impl Host {
         }
     }
 
-    /// The log.
     pub(crate) fn journal(&self) -> &Arc<dyn Journal> {
         &self.journal
     }

@@ -18,7 +18,6 @@ const PAGE_BYTES: usize = 4 * 1024 * 1024;
 /// The conversation to resume.
 #[derive(Debug)]
 pub(crate) enum ResumeTarget {
-    /// A new conversation.
     New,
     /// A session of ours.
     Ours(Box<SessionRecord>),

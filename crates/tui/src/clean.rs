@@ -21,7 +21,6 @@ pub(crate) fn clean(text: &str) -> String {
     if text.contains('\t') { text.replace('\t', "    ") } else { text.into_owned() }
 }
 
-/// Text in one line.
 pub(crate) fn clean_line(text: &str) -> String {
     seen(&visible_line(text)).into_owned()
 }

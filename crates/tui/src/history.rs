@@ -169,7 +169,6 @@ pub(crate) fn load(file: &Path) -> Vec<String> {
     entries
 }
 
-/// Appends a prompt to the file.
 pub(crate) fn append(file: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder)?;

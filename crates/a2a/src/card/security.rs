@@ -1,4 +1,4 @@
-//! How clients prove who they are, as the card tells them: each scheme has a `type` in 0.3 and a field of its own in 1.0.
+//! How clients authenticate, according to the card: each scheme has a `type` in 0.3 and a field of its own in 1.0.
 
 use serde_json::{Value, json};
 
@@ -17,24 +17,24 @@ const NAMES: [(&str, &str); 5] = [
     ("mutualTLS", "mtlsSecurityScheme"),
 ];
 
-/// A way to prove who one is.
+/// A way to authenticate.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SecurityScheme {
     /// A scheme of HTTP authentication, such as `bearer`.
     Http { scheme: String, bearer_format: Option<String>, description: Option<String> },
-    /// A key under a name, in a `header`, the `query` or a `cookie`.
+    /// A key with that name, in a `header`, the `query` or a `cookie`.
     ApiKey { name: String, location: String, description: Option<String> },
-    /// As it came.
+    /// As received.
     OAuth2(Map),
-    /// As it came.
+    /// As received.
     OpenIdConnect(Map),
-    /// As it came.
+    /// As received.
     MutualTls(Map),
-    /// One that no version we know has.
+    /// Unknown to this version.
     Other(Value),
 }
 
-/// The schemes that must be met together, each with the scopes that it needs.
+/// The schemes that must be met together, each with its scopes.
 pub type SecurityRequirement = Vec<(String, Vec<String>)>;
 
 impl SecurityScheme {
@@ -42,7 +42,7 @@ impl SecurityScheme {
         Self::Http { scheme: "bearer".to_owned(), bearer_format: None, description: None }
     }
 
-    /// What it says, as 0.3 or 1.0 says it.
+    /// Its fields in 0.3 or in 1.0.
     fn fields(&self, form: Form) -> Map {
         match self {
             Self::Http { scheme, bearer_format, description } => {

@@ -1,4 +1,4 @@
-//! The card as 0.3 has it, as 1.0 has it, and as both; what is empty is left out.
+//! Writes a card for 0.3, for 1.0, or for both; empty fields are left out.
 
 use serde_json::{Value, json};
 
@@ -9,22 +9,22 @@ use crate::model::Map;
 use crate::write::{filled, present};
 
 impl Form {
-    /// What only 0.3 has.
+    /// A field that only 0.3 has.
     fn of_0_3<T>(self, field: impl FnOnce() -> T) -> Option<T> {
         (self != Self::V1_0).then(field)
     }
 
-    /// What only 1.0 has.
+    /// A field that only 1.0 has.
     fn of_1_0<T>(self, field: impl FnOnce() -> T) -> Option<T> {
         (self != Self::V0_3).then(field)
     }
 }
 
 impl Card {
-    /// 0.3 can only list interfaces of its own dialect; 1.0 lists all, each with its version.
+    /// 0.3 can only list interfaces of its own version; 1.0 lists all, each with its version.
     pub fn write(&self, form: Form) -> Value {
         let ours: Vec<_> = self.interfaces.iter().filter(|it| it.dialect() == Some(Dialect::V0_3)).collect();
-        // `url` is where a client goes that looks no further, so JSON-RPC if there is any.
+        // `url` is for clients that read no further: JSON-RPC, if there is any.
         let main = ours.iter().find(|it| it.binding == Binding::JsonRpc).or(ours.first());
         let main = form.of_0_3(|| main).flatten();
         let listed = ours.iter().map(|it| json!({ "url": it.url, "transport": it.binding.as_str() }));

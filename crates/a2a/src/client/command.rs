@@ -40,7 +40,6 @@ impl Client {
         Ok(commands)
     }
 
-    /// Runs a slash command.
     pub async fn execute(&self, command: CommandExecute) -> Result<Executed, ClientError> {
         let request = Request::ExecuteCommand(command.clone());
         let error = match self.ask(&request, self.timeouts.call, Repeat::Never).await {

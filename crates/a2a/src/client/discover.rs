@@ -19,7 +19,6 @@ const CARDS: [&str; 2] = ["agent-card.json", "agent.json"];
 /// Maximum size of a card. The client holds it in memory.
 const LARGEST_CARD: usize = 1024 * 1024;
 
-/// An agent that was found.
 pub(super) struct DiscoveredAgent {
     pub(super) card: Card,
     pub(super) interface: Interface,

@@ -1,5 +1,5 @@
 //! The methods of the `development-tool` extension, which are the same in every dialect. Read in `snake_case` and in
-//! `camelCase`, written as the extension has them.
+//! `camelCase`, written as its specification has them.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,6 @@ const CONFIRM: &str = "toolCall/confirm";
 
 pub(crate) const NAMES: [&str; 3] = [GET, EXECUTE, CONFIRM];
 
-/// What a client asks for with one of these methods.
 pub(crate) fn read(method: &str, params: &Node<'_>) -> Result<Request, Error> {
     match method {
         GET => Ok(Request::GetCommands { context_id: params.any_string(&["context_id", "contextId"])? }),
@@ -44,7 +43,7 @@ fn confirm(params: &Node<'_>) -> Result<Request, Error> {
     })
 }
 
-/// The method for what is asked and its parameters; none if it is not of the extension.
+/// The method and parameters of a request; `None` if it is not of the extension.
 pub(crate) fn write(request: &Request) -> Option<(&'static str, Value)> {
     let (method, params) = match request {
         Request::GetCommands { context_id } => (GET, present(json!({ "context_id": context_id }))),

@@ -1,6 +1,6 @@
-//! What HTTP+JSON of 0.3 makes of the dialect: bodies in the JSON form of its gRPC messages (`content` for `parts`, no
-//! `kind`, names of enums in capitals), while JSON-RPC has the shapes of the rest of this folder. Servers answer in that
-//! form, some with its original field names (`msg`, `task_id`); some answer as on JSON-RPC. All are read.
+//! HTTP+JSON of 0.3: bodies in the JSON form of its gRPC messages (`content` for `parts`, no `kind`, enum names in
+//! capitals), while JSON-RPC has the shapes of the parent module. Servers answer in that form, some with its original
+//! field names (`msg`, `task_id`); some answer as on JSON-RPC. All are read.
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ pub(crate) fn send(send: &SendMessage) -> Value {
     })))
 }
 
-/// The body that a push config is created by.
+/// The body that creates a push config.
 pub(crate) fn create_push_config(task_id: &str, config: &PushConfig) -> Value {
     let parent = format!("tasks/{task_id}");
     let id = config.id.clone().unwrap_or_default();
@@ -62,7 +62,7 @@ fn part(part: &Part) -> Value {
     body
 }
 
-/// An answer, or what a stream tells, in the shapes of JSON-RPC.
+/// Converts an answer or an update to the shapes of JSON-RPC.
 pub(crate) fn result(value: Value) -> Value {
     let Value::Object(mut map) = value else { return value };
     for (names, kind) in [
@@ -97,7 +97,7 @@ pub(crate) fn result(value: Value) -> Value {
 pub(crate) fn push_configs(value: Value) -> Value {
     match value {
         Value::Array(configs) => configs.into_iter().map(push_config).collect(),
-        // What is empty is left out.
+        // An empty list is left out.
         Value::Object(map) if map.is_empty() => json!([]),
         other => result(other),
     }
@@ -115,7 +115,7 @@ fn push_config(value: Value) -> Value {
     Value::Object(map)
 }
 
-/// A task, a message or an update, whatever it holds.
+/// A task, a message or an update, with everything in it.
 fn whole(map: Map, kind: &str) -> Value {
     if kind == "message" {
         return Value::Object(spoken(map));
@@ -189,14 +189,14 @@ fn piece(mut map: Map) -> Map {
     part
 }
 
-/// What becomes of an object in a field, if there is one.
+/// Converts the object in a field, if there is one.
 fn inside(map: &mut Map, key: &str, read: fn(Map) -> Map) {
     if let Some(Value::Object(inner)) = map.get_mut(key) {
         *inner = read(std::mem::take(inner));
     }
 }
 
-/// What becomes of each object in a list, if there is one.
+/// Converts each object in a list, if there is one.
 fn each(map: &mut Map, key: &str, read: fn(Map) -> Map) {
     let items = map.get_mut(key).and_then(Value::as_array_mut);
     for item in items.into_iter().flatten() {
@@ -206,7 +206,7 @@ fn each(map: &mut Map, key: &str, read: fn(Map) -> Map) {
     }
 }
 
-/// Field names as JSON has them; what is in the fields stays.
+/// Converts field names to `camelCase`; the values stay.
 fn camel(map: Map) -> Map {
     let name = |key: String| {
         let mut words = key.split('_');

@@ -34,7 +34,6 @@ impl Machine {
         self.end(TurnStatus::Failed, None, Some(error.message), now, out);
     }
 
-    /// The summary failed.
     pub(super) fn not_summed(
         &mut self,
         error: ModelError,

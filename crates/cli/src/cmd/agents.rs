@@ -156,7 +156,6 @@ fn number(line: &str) -> Option<String> {
     words.find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.')).map(str::to_owned)
 }
 
-/// The command.
 pub(crate) async fn agents(args: &ReportArgs) -> Result<Exit, Problem> {
     let mut agents = survey(&load()?).await?;
     agents.extend(without_programs());

@@ -51,7 +51,6 @@ pub(crate) enum Cell {
     Empty,
 }
 
-/// The kinds of text that agents write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextKind {
     Message,
@@ -79,7 +78,6 @@ impl Cell {
     }
 }
 
-/// A tool call.
 #[derive(Debug)]
 pub(crate) struct ToolCell {
     pub(crate) call: ToolStarted,

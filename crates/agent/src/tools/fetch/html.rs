@@ -9,7 +9,6 @@ use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
 /// Elements whose content is not for reading.
 const HIDDEN: [&str; 8] = ["script", "style", "noscript", "template", "svg", "iframe", "head", "canvas"];
 
-/// The text of a page.
 pub(super) fn text(html: &str) -> String {
     let mut emitter = DefaultEmitter::default();
     // The content of scripts and the like is no markup.
