@@ -1,4 +1,4 @@
-//! The slash commands of agents: those of a session, and those of the agent that a session would have now.
+//! The slash commands of agents: of a session's agent, or of the agent that a new session would have.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -16,18 +16,18 @@ use super::{Call, Service};
 use crate::error;
 use crate::http::Shared;
 
-/// How long an agent may take to list its commands.
+/// Time limit for an agent to list its commands.
 const LIST_PATIENCE: Duration = Duration::from_secs(10);
-/// Levels that a name with spaces may have. The spaces after that belong to the last name.
+/// Most levels of a name with spaces. Further spaces belong to the last level.
 const DEEPEST: usize = 8;
 /// How long the list of an agent that had to be started is used.
 const FRESH: Duration = Duration::from_secs(600);
 
-/// The commands of the agent that a session would have now, from when it was last asked.
+/// The commands of the agent that a new session would have, as last listed.
 #[derive(Debug)]
 pub(super) struct Listed {
     known: Mutex<Option<(Instant, Vec<SlashCommand>)>>,
-    /// One agent is started at a time to be asked.
+    /// Only one agent at a time is started for its list.
     asking: Semaphore,
 }
 
@@ -49,7 +49,7 @@ impl Listed {
 }
 
 impl Service {
-    /// The commands of a session's agent; without a session, of the agent that one would have now.
+    /// The commands of a session's agent; without a session, of the agent that a new one would have.
     pub(crate) async fn list_commands(
         &self,
         door: &Shared,
@@ -80,7 +80,7 @@ impl Service {
     }
 }
 
-/// The commands that the agent of a session lists; none if it does not answer.
+/// The commands that a session's agent lists; `None` if it does not answer.
 async fn told_by(session: &Session) -> Result<Option<Vec<SlashCommand>>, Error> {
     let me = ClientRef::new("a2a", Door::Host);
     let join = Join { client: me.clone(), from: JoinFrom::Now, patience: None, announce: false };
@@ -100,20 +100,20 @@ async fn told_by(session: &Session) -> Result<Option<Vec<SlashCommand>>, Error> 
     Ok(tokio::time::timeout(LIST_PATIENCE, answer).await.unwrap_or_default())
 }
 
-/// The commands as an agent told them, each agent in its own way.
+/// The commands as listed by an agent; the format differs between agents.
 fn read_commands(data: &serde_json::Map<String, Value>) -> Vec<SlashCommand> {
     let list = data.get("commands").and_then(Value::as_array);
     nested(list.into_iter().flatten().filter_map(read_command))
 }
 
-/// Commands with spaces in their names as sub-commands: some agents list `memory show` beside `memory`.
+/// Turns names with spaces into sub-commands: some agents list `memory show` beside `memory`.
 fn nested(flat: impl Iterator<Item = SlashCommand>) -> Vec<SlashCommand> {
     let mut top = Level::default();
     flat.for_each(|command| top.add(command, 1));
     top.into_commands()
 }
 
-/// Commands beside each other, each with those below it.
+/// Commands of one level, each with its sub-commands.
 #[derive(Default)]
 struct Level {
     commands: Vec<(SlashCommand, Self)>,
@@ -130,7 +130,7 @@ impl Level {
         }
         let (known, below) = self.named(command.name.clone());
         std::mem::take(&mut command.sub_commands).into_iter().for_each(|command| below.put(command));
-        // It may be there already without its description, because a sub-command came first.
+        // It may exist without a description, because a sub-command came first.
         *known = command;
     }
 
