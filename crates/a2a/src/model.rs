@@ -61,7 +61,6 @@ impl Part {
     }
 }
 
-/// The content of a part.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     Text(String),

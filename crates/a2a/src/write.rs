@@ -16,13 +16,11 @@ use crate::{v0_3, v1_0};
 /// A value of the model, to be written in a dialect.
 pub(crate) struct Wire<'a, T: ?Sized>(pub(crate) Dialect, pub(crate) &'a T);
 
-/// A value as JSON text.
 pub(crate) fn text(value: &impl Serialize) -> String {
     // All keys are strings and no serializer fails, so this never happens.
     serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
 }
 
-/// A value as a JSON tree.
 pub(crate) fn tree(value: &impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }

@@ -50,7 +50,6 @@ impl Shared {
         Self { session: Mutex::default(), journal }
     }
 
-    /// Opens a door to this host.
     pub(crate) async fn open_at(
         self: &Arc<Self>,
         port: u16,
@@ -61,7 +60,6 @@ impl Shared {
         Door::open(config, self.clone()).await.map_err(not_opened)
     }
 
-    /// Shares this session from now on.
     pub(crate) fn share(&self, session: Session) {
         *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(session);
     }

@@ -173,7 +173,6 @@ impl Host {
         self.unlogged.open(open).await
     }
 
-    /// The live sessions of this process.
     pub(crate) fn live(&self) -> Vec<Session> {
         self.hub.live()
     }

@@ -55,7 +55,6 @@ impl LiveNote {
     }
 }
 
-/// Path of the note.
 fn place(data: &Path, session: &SessionId) -> PathBuf {
     data.join("run").join(format!("{session}.json"))
 }

@@ -66,7 +66,6 @@ impl Arbiter {
         open.map(|open| &open.question_id).or_else(over).cloned()
     }
 
-    /// The agent asks a question.
     pub(crate) fn asked(&mut self, question: Question) {
         self.open.retain(|open| open.question_id != question.question_id);
         self.over.retain(|over| *over.question() != question.question_id);

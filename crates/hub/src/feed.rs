@@ -132,7 +132,6 @@ impl Feed {
         }
     }
 
-    /// Why the feed has ended.
     pub fn end(&self) -> FeedEnd {
         if self.is_cut() { FeedEnd::CutOff { last: self.last } } else { FeedEnd::SessionOver }
     }

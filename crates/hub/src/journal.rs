@@ -129,7 +129,6 @@ pub struct About {
     pub open: bool,
 }
 
-/// One session in the journal.
 #[derive(Debug, Clone)]
 pub struct SessionRecord {
     pub id: SessionId,

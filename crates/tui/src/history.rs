@@ -30,7 +30,6 @@ pub(crate) struct History {
     pub(crate) search: Option<Search>,
 }
 
-/// A search in the history.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Search {
     pub(crate) words: String,

@@ -64,7 +64,6 @@ fn malformed(url: &Url, error: impl std::fmt::Display) -> ClientError {
     ClientError::Malformed(format!("the card at {}: {error}", shown(url)))
 }
 
-/// Parses an address of an agent.
 fn address(text: &str) -> Result<Url, ClientError> {
     // The text may contain a password.
     let refuse = |url: &str, why: &str| ClientError::Address { url: url.to_owned(), why: why.to_owned() };

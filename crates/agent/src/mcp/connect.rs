@@ -46,7 +46,6 @@ pub(super) struct Connection {
     pub(super) asker: Asker,
 }
 
-/// A connection.
 pub(super) struct Link {
     pub(super) line: Connection,
     changed: mpsc::Receiver<()>,

@@ -35,7 +35,6 @@ pub(super) enum OwnerRequest {
     GiveUp(String),
 }
 
-/// The state of a server.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct State {
     pub(crate) status: Status,

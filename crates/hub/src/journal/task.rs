@@ -35,7 +35,6 @@ pub struct TaskFilter {
     pub limit: usize,
 }
 
-/// A page of tasks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskPage {
     /// The latest changed first; of those that changed at the same time, the greater id first.

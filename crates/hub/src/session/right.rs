@@ -90,12 +90,10 @@ impl Rights {
         })
     }
 
-    /// Whether a client may revoke that rule.
     pub(super) fn may_revoke(rule: &Rule, by: &ClientRef) -> bool {
         by.is_owner() || (by.client_id.is_some() && by.client_id == rule.by.client_id)
     }
 
-    /// Kicks a client, if that is allowed.
     pub(super) fn kick(&mut self, client: &ClientRef, by: &ClientRef) -> Result<(), Refusal> {
         if by.client_id.is_none() || by.client_id != client.client_id {
             if !by.is_owner() {

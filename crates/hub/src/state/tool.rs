@@ -33,7 +33,6 @@ pub enum ToolStatus {
     Over(ToolOutcome),
 }
 
-/// The output of a tool so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Output {

@@ -21,12 +21,10 @@ pub(crate) const OURS: &str = "https://github.com/multitap/multitap/blob/main/do
 /// Most characters of a thought's subject that is made of its text.
 const SUBJECT: usize = 80;
 
-/// A frame as JSON.
 pub(super) fn json(frame: &Frame, form: Form) -> String {
     form.dialect.write_update(&update(frame, form.spelling))
 }
 
-/// The update for a frame.
 fn update(frame: &Frame, spelling: Spelling) -> Update {
     match (&frame.body, spelling) {
         (Body::Prompted { message, queued }, _) => Update::Task(prompted(frame, message, *queued, spelling)),

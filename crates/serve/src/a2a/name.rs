@@ -36,7 +36,6 @@ pub(crate) fn is_own_task(turn: &str) -> bool {
     turn.starts_with(TURN) || turn.starts_with(COMMAND)
 }
 
-/// The task to which a turn belongs.
 pub(crate) fn task_of(session: &str, turn: &str) -> Arc<str> {
     if is_own_task(turn) { turn.into() } else { lasting(session).into() }
 }

@@ -458,7 +458,6 @@ impl Projector {
         scope.turn = Some(turn.into());
     }
 
-    /// The next free cursor.
     fn next_cursor(&self) -> Cursor {
         let part = if self.last.seq == self.seq { self.last.part.saturating_add(1) } else { 0 };
         Cursor::new(self.seq, part)

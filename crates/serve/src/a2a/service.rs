@@ -219,7 +219,6 @@ impl Service {
         stage.map_err(|error| error::from_refusal(&error))
     }
 
-    /// Form of that session's frames for this call.
     fn form(&self, door: &Shared, call: &Call, session: &SessionId) -> Form {
         let is_shared = door.host().shared().is_some();
         let shown = !is_shared && self.coders.has(session);

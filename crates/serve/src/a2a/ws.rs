@@ -363,7 +363,6 @@ impl fmt::Display for Broadcast<'_> {
     }
 }
 
-/// Ends the answer to a request.
 async fn end_stream(peer: &mut Peer<Done>, id: &RequestId) -> Result<(), Disconnected> {
     peer.end(id);
     peer.notify(STREAM_END, format!(r#"{{"id":{id}}}"#)).await

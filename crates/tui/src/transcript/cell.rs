@@ -157,7 +157,6 @@ pub(crate) fn who(client: &ClientRef) -> String {
     format!("[{}] {}", mark(client.door), name.trim()).trim_end().to_owned()
 }
 
-/// The mark of a door.
 fn mark(door: Door) -> &'static str {
     match door {
         Door::A2a => "A2A",

@@ -54,7 +54,6 @@ impl Reviews {
 }
 
 impl SessionTask {
-    /// A client answers a question.
     pub(super) fn answer(&mut self, decide: Decide, by: ClientRef, reply: Reply<SessionReply>) {
         match self.judge(&decide, by.clone()) {
             Ok(ruling) if ruling.edited => self.review(decide, by, reply),

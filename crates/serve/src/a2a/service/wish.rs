@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 
 use crate::host::Wanted;
 
-/// Settings, and their spelling.
 pub(super) type Settings = (AgentSettings, Spelling);
 
 /// The settings of a message, from any of their places.
@@ -76,7 +75,6 @@ pub(super) async fn check_folder(session: &Session, settings: Option<&Settings>)
     Err(Error::invalid_params(format!("workspace_path: this session works in {folder}")))
 }
 
-/// The folder that a session works in.
 pub(super) async fn folder(session: &Session) -> Option<String> {
     session.snapshot().await?.start?.config?.working_directory
 }
