@@ -1,8 +1,8 @@
 //! A process for each turn: what each is started with, and the commands that come in between.
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentType, Command, EventKind, LaunchError, Mode, Prompt, Query, Resume, SessionConfig,
-    Setting, StatedConfig, SystemSubtype, Timestamp, TurnEnd, TurnStatus, Unsupported,
+    AgentError, AgentErrorKind, AgentType, Command, EventKind, LaunchError, Mode, Prompt, Resume, SessionConfig,
+    Setting, StatedConfig, Timestamp, TurnEnd, TurnStatus, Unsupported,
 };
 use uuid::Uuid;
 
@@ -111,14 +111,7 @@ impl StreamCodec {
                 out.events.push(EventKind::Error(refused(why).about(Setting::Thinking)));
             }
             Command::Query { what } => {
-                let word = match what {
-                    Query::Commands => SystemSubtype::COMMANDS,
-                    Query::Models => SystemSubtype::MODELS,
-                    Query::McpStatus => SystemSubtype::MCP_STATUS,
-                    Query::Account => SystemSubtype::ACCOUNT,
-                    Query::Context => SystemSubtype::CONTEXT,
-                };
-                let why = unsupported(format!("a question about its {word}"), "without ACP it does not tell");
+                let why = unsupported(format!("a question about its {}", what.word()), "without ACP it does not tell");
                 out.events.push(EventKind::Error(refused(why.to_string())));
             }
         }
