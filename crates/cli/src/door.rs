@@ -52,7 +52,6 @@ impl Shared {
         Self { session: Mutex::default(), journal, files: FileLists::default() }
     }
 
-    /// Opens a door to this host.
     pub(crate) async fn open_at(
         self: &Arc<Self>,
         port: u16,
@@ -63,7 +62,6 @@ impl Shared {
         Door::open(config, self.clone()).await.map_err(not_opened)
     }
 
-    /// Shares this session from now on.
     pub(crate) fn share(&self, session: Session) {
         *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(session);
     }
@@ -135,7 +133,6 @@ pub(crate) fn identify(peers: &[Peer]) -> Vec<PeerIdentity> {
     peers.iter().map(identity).collect()
 }
 
-/// The configuration of a door.
 pub(crate) fn config(host: &str, port: u16, access: &AccessArgs, settings: &Settings) -> Result<DoorConfig, Problem> {
     Ok(DoorConfig {
         host: host.to_owned(),
@@ -148,7 +145,6 @@ pub(crate) fn config(host: &str, port: u16, access: &AccessArgs, settings: &Sett
     })
 }
 
-/// Access control as the options say.
 pub(crate) fn access(args: &AccessArgs) -> Result<Access, Problem> {
     Ok(Access {
         allow_hosts: args.allow_host.clone(),

@@ -17,7 +17,6 @@ const FRESH: Duration = Duration::from_secs(5);
 /// How many matches are shown.
 pub(crate) const SHOWN: usize = 8;
 
-/// The files below a folder.
 #[derive(Debug)]
 pub struct Files {
     root: PathBuf,

@@ -51,7 +51,6 @@ pub(super) enum Repeat {
     Never,
 }
 
-/// A response.
 #[derive(Debug)]
 pub(super) enum Reply {
     Whole(Answer),

@@ -23,7 +23,6 @@ pub struct ClientOptions {
     pub(super) screen: Option<Screen>,
 }
 
-/// Time limits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Timeouts {
     /// A call that an agent answers at once.

@@ -9,12 +9,12 @@ use super::{HostCall, Refusal};
 use crate::journal::{Edge, Part};
 use crate::session::{JoinFrom, WhenBusy};
 
-/// Number of events on a page if the client does not say, and the maximum.
+/// Default and maximum number of events on a page.
 const PAGE_EVENTS: usize = 100;
 const MAX_PAGE_EVENTS: usize = 1000;
-/// Maximum size of a page. A page has at least one event, however large.
+/// Most bytes on a page. A page has at least one event, however large.
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
-/// How much of an unknown method's name an error repeats.
+/// Most characters of an unknown method that an error repeats.
 const QUOTED_METHOD: usize = 100;
 
 /// Something a client asks of a session.
@@ -54,7 +54,7 @@ pub enum SessionCall {
     Kick {
         client_id: ClientId,
     },
-    /// What was allowed or denied for the rest of the session.
+    /// The answers that hold for the rest of the session.
     Rules,
     Revoke {
         rule_id: String,
@@ -62,7 +62,7 @@ pub enum SessionCall {
     Snapshot,
 }
 
-/// Everything a connection can be asked. The session task does only calls.
+/// Every request of a connection. Joining, reading pages and asking the host do not involve the session task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SessionRequest {
     /// `session/join`
@@ -73,7 +73,7 @@ pub enum SessionRequest {
     Host(HostCall),
 }
 
-/// Where a client wants to begin reading: after an event, at the last `tail` events, or with what happens from now on.
+/// Where a client begins to read: after an event, at the last `tail` events, or at the end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JoinCall {
@@ -128,7 +128,7 @@ impl SessionCall {
             Self::Prompt { prompt, .. } if prompt.text.trim().is_empty() && prompt.images.is_empty() => {
                 Err(Refusal::InvalidParams { message: "prompt: text is empty".to_owned() })
             }
-            // The session gives the id.
+            // The session assigns the id.
             Self::Prompt { prompt, when_busy } => {
                 Ok(Self::Prompt { prompt: Prompt { prompt_id: None, ..prompt }, when_busy })
             }
@@ -141,7 +141,7 @@ impl SessionCall {
         to_request(self)
     }
 
-    /// Whether its answer says more than that it was done.
+    /// Whether its reply has content.
     pub fn has_answer(&self) -> bool {
         matches!(self, Self::Clients | Self::Rules | Self::Snapshot)
     }
@@ -205,7 +205,7 @@ impl JoinCall {
 }
 
 impl PageCall {
-    /// Which part of a log that is, whose last event is `last`.
+    /// The range of a log whose last event is `last`.
     pub(crate) fn part(&self, last: u64) -> Result<Part, Refusal> {
         let limit = self.limit.unwrap_or(PAGE_EVENTS).clamp(1, MAX_PAGE_EVENTS);
         let edge = match (self.before, self.after) {

@@ -188,7 +188,7 @@ async fn everything_a_session_takes_can_be_asked_of_it() {
         ("setMode", json!({ "mode": "plan" }), Command::SetMode { mode: "plan".into() }),
         ("setModel", json!({ "model": "m" }), Command::SetModel { model: "m".into() }),
         ("setThinking", json!({ "tokens": 5 }), Command::SetThinking { tokens: Some(5) }),
-        ("query", json!({ "what": "models" }), Command::Query { what: multitap_event::Query::Models }),
+        ("query", json!({ "what": "models" }), Command::Query { what: Query::Models }),
     ] {
         assert_eq!(result(&mut client, method, params).await["result"], json!({}), "{method}");
         assert_eq!(agent.hears().await, command);

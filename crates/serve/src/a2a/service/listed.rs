@@ -1,4 +1,4 @@
-//! The slash commands of agents: those of a session, and those of the agent that a session would have now.
+//! The slash commands of agents: of a session's agent, or of the agent that a new session would have.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,11 +17,11 @@ use crate::http::Shared;
 /// How long the list of an agent that had to be started is used.
 const FRESH: Duration = Duration::from_secs(600);
 
-/// The commands of the agent that a session would have now, from when it was last asked.
+/// The commands of the agent that a new session would have, as last listed.
 #[derive(Debug)]
 pub(super) struct Listed {
     known: Mutex<Option<(Instant, Vec<AgentCommand>)>>,
-    /// One agent is started at a time to be asked.
+    /// Only one agent at a time is started for its list.
     asking: Semaphore,
 }
 
@@ -43,7 +43,7 @@ impl Listed {
 }
 
 impl Service {
-    /// The commands of a session's agent; without a session, of the agent that one would have now.
+    /// The commands of a session's agent; without a session, of the agent that a new one would have.
     pub(crate) async fn list_commands(
         &self,
         door: &Shared,
