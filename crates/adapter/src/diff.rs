@@ -29,7 +29,7 @@ pub(crate) fn apply(text: &str, hunks: &str) -> Option<String> {
 }
 
 /// The text before the hunks, if they fit.
-pub(crate) fn take_back(text: &str, hunks: &str) -> Option<String> {
+pub(crate) fn revert(text: &str, hunks: &str) -> Option<String> {
     change(text, hunks, Direction::Back)
 }
 
@@ -105,7 +105,7 @@ mod tests {
             let diff = unified("f.txt", Some(before), after);
             let hunks = &diff[diff.find("@@").unwrap()..];
             assert_eq!(apply(before, hunks).as_deref(), Some(after), "{diff}");
-            assert_eq!(take_back(after, hunks).as_deref(), Some(before), "{diff}");
+            assert_eq!(revert(after, hunks).as_deref(), Some(before), "{diff}");
         }
         assert_eq!(apply("other\n", "@@ -1 +1 @@\n-a\n+b\n"), None);
         assert_eq!(apply("a\n", "@@ odd\n"), None);

@@ -7,9 +7,11 @@ use multitap_event::EventKind;
 use multitap_process::MAX_LINE;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::codec::Step;
+use crate::json::JsonFields as _;
 
 /// How much of a line that was not understood is reported.
 const SHOWN: usize = 64 * 1024;
@@ -109,6 +111,12 @@ pub(crate) fn soft<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer:
     Ok(serde_json::from_str(raw.get()).ok())
 }
 
+/// The message inside an error that is itself JSON, as model servers write them.
+pub(crate) fn message_in(said: &str) -> Option<String> {
+    let error: Value = serde_json::from_str(said).ok()?;
+    error.field("error").string("message")
+}
+
 /// The event for a line that is longer than we keep.
 pub(crate) fn too_long(head: &str, bytes: u64) -> EventKind {
     EventKind::Unrecognized {
@@ -144,7 +152,7 @@ mod tests {
             (r#"{"a":"\ud83d\n"}"#, r#"{"a":"\ufffd\n"}"#),
         ] {
             assert_eq!(repaired(line), expected);
-            serde_json::from_str::<serde_json::Value>(&repaired(line)).unwrap();
+            serde_json::from_str::<Value>(&repaired(line)).unwrap();
         }
         for whole in [r#"{"a":"\ud83d\ude00"}"#, r#"{"a":"\\ud83d"}"#, "ä\\", r"\ud", r#"{"a":"\u00e4 ü"}"#] {
             assert!(matches!(repaired(whole), Cow::Borrowed(_)), "{whole}");

@@ -8,6 +8,7 @@ use super::decode::AcpCodec;
 use super::wire::ToolCall;
 use crate::codec::Step;
 use crate::emit::{OpenTool, ToolEnd, Tools};
+use crate::json::JsonFields as _;
 use crate::words::one_line;
 
 /// What is kept beside an open call.
@@ -33,7 +34,7 @@ impl AcpCodec {
             return;
         }
         self.at_work(now, out);
-        self.messages.pause();
+        self.emit.messages.pause();
         let id = call.tool_call_id.clone();
         let before = self.emit.tools.find(&id).map(|tool| tool.arguments.clone());
         let status = call.status.clone();
@@ -103,12 +104,11 @@ impl AcpCodec {
             tool.native.shown = shown;
         }
         tool.native.output = call.raw_output.filter(|value| !value.is_null()).or(tool.native.output.take());
-        if let Some(meta) = call.meta {
-            tool.parent =
-                meta.claude.and_then(|claude| claude.parent_tool_use_id).map(Into::into).or(tool.parent.take());
-            tool.native.terminal.push_str(meta.terminal_output.map(|output| output.data).unwrap_or_default().as_str());
-            tool.native.exit_code = meta.terminal_exit.and_then(|exit| exit.exit_code).or(tool.native.exit_code);
-        }
+        let meta = &call.meta;
+        tool.parent = meta.field("claudeCode").text("parentToolUseId").map(Into::into).or(tool.parent.take());
+        tool.native.terminal.push_str(meta.field("terminal_output").text("data").unwrap_or_default());
+        let exit_code = meta.field("terminal_exit").field("exit_code").and_then(Value::as_i64);
+        tool.native.exit_code = exit_code.and_then(|code| code.try_into().ok()).or(tool.native.exit_code);
     }
 
     /// Emits what a running call shows beyond what it showed.
@@ -151,8 +151,7 @@ impl AcpCodec {
             None => "the agent did not say why".to_owned(),
         };
         let end = ToolEnd { result: said, error: Some(error), exit_code, changes, ..ToolEnd::of(outcome) };
-        let clock = self.clock(now);
-        self.emit.end_tool(&tool, end, clock, out);
+        self.emit.end_tool(&tool, end, now, out);
     }
 
     /// News of a call that is over already.

@@ -1,38 +1,36 @@
 //! Commands to Claude's lines.
 
-use multitap_event::{
-    AgentError, AgentErrorKind, AgentType, Command, EventKind, Image, Mode, Prompt, Query, Setting, Timestamp,
-};
-use serde_json::{Map, Value, json};
+use multitap_event::{AgentType, Command, EventKind, Image, Mode, Prompt, Query, Setting};
+use serde_json::{Value, json};
 
-use super::control::{AgentRequest, query_word};
+use super::control::AgentRequest;
 use super::decode::{ClaudeCodec, note};
 use super::native_mode;
 use crate::codec::Step;
+use crate::json::one;
 
 impl ClaudeCodec {
-    pub(super) fn command(&mut self, command: Command, _now: Timestamp, out: &mut Step) {
+    pub(super) fn command(&mut self, command: Command, out: &mut Step) {
         match command {
             Command::Prompt(prompt) => {
                 self.emit.turns.waiting += 1;
                 out.lines.push(user_line(&prompt));
             }
             Command::Decide(decide) => self.decide(&decide, out),
-            // Never asked: the link says that it cannot.
-            Command::Steer(_) => out.events.push(EventKind::Error(refused("it takes no prompt into a running turn"))),
+            Command::Steer(_) => self.emit.refuse_steering(out),
             Command::Cancel if self.emit.turns.is_busy() => {
                 self.emit.turns.cancel();
                 out.lines.push(self.send_request(AgentRequest::Interrupt));
             }
-            Command::Cancel => out.events.push(EventKind::Error(refused("there is no turn to cancel").warning())),
+            Command::Cancel => self.emit.refuse_cancel(out),
             Command::SetMode { mode } => {
                 let word = Mode::parse(AgentType::Claude, &mode).map_err(|unknown| unknown.to_string());
                 match word.and_then(|mode| native_mode(&mode).map_err(|unsupported| unsupported.to_string())) {
                     Ok(word) => {
-                        self.session.mode_asked(&word);
+                        self.emit.session.asked_modes.ask(&word);
                         out.lines.push(self.send_request(AgentRequest::Mode(word)));
                     }
-                    Err(why) => out.events.push(EventKind::Error(refused(why).refusing(Setting::Mode, mode))),
+                    Err(why) => out.events.push(EventKind::Error(self.emit.refused(why).refusing(Setting::Mode, mode))),
                 }
             }
             Command::SetModel { model } => out.lines.push(self.send_request(AgentRequest::Model(model))),
@@ -43,25 +41,17 @@ impl ClaudeCodec {
 
     fn query(&mut self, what: Query, out: &mut Step) {
         let known = match what {
-            Query::Commands | Query::Models | Query::Account => self.session.capabilities.get(query_word(what)),
+            Query::Commands | Query::Models | Query::Account => self.session.capabilities.get(what.subtype()),
             Query::McpStatus | Query::Context => {
                 out.lines.push(self.send_request(AgentRequest::Query(what)));
                 return;
             }
         };
         match known {
-            Some(known) => {
-                let data = Map::from_iter([(query_word(what).to_owned(), known.clone())]);
-                out.events.push(note(query_word(what), None, data));
-            }
-            None => out.events.push(EventKind::Error(refused(format!("claude has not told its {}", query_word(what))))),
+            Some(known) => out.events.push(note(what.subtype(), None, one(what.subtype(), known.clone()))),
+            None => self.emit.refuse(format!("claude has not told its {}", what.subtype()), out),
         }
     }
-}
-
-/// A command that cannot be carried out.
-pub(super) fn refused(why: impl Into<String>) -> AgentError {
-    AgentError::new(AgentErrorKind::ProtocolError, why).of(AgentType::Claude)
 }
 
 /// A prompt as Claude reads it: pictures first, then the text.

@@ -1,4 +1,4 @@
-//! Putting a stored conversation away, the way Codex itself does it: its app-server is asked to.
+//! Archives a stored conversation the way Codex itself does it: its app-server is asked to.
 
 use std::time::Duration;
 
@@ -6,6 +6,8 @@ use multitap_event::{AgentError, AgentErrorKind, AgentType};
 use multitap_process::{Child, Line, Patience};
 use serde_json::{Value, json};
 use tokio::time::timeout;
+
+use crate::json::JsonFields as _;
 
 /// How long Codex may take to answer.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
@@ -26,7 +28,7 @@ pub(crate) async fn archive(mut child: Child, id: &str) -> Result<(), AgentError
         Ok(Some(reply)) => match reply.get("error") {
             None => Ok(()),
             Some(error) => {
-                let why = error.get("message").and_then(Value::as_str).unwrap_or("it did not say why");
+                let why = error.text("message").unwrap_or("it did not say why");
                 Err(failed(AgentErrorKind::ProtocolError, format!("codex did not archive {id}: {why}")))
             }
         },
@@ -49,7 +51,7 @@ async fn ask(child: &mut Child, id: &str) -> Option<Value> {
     loop {
         let Line::Text(line) = child.stdout.next().await.ok()?? else { continue };
         let reply: Value = serde_json::from_str(&line).unwrap_or_default();
-        if reply.get("id").and_then(Value::as_u64) == Some(REQUEST) && reply.get("method").is_none() {
+        if reply.number("id") == Some(REQUEST) && reply.get("method").is_none() {
             return Some(reply);
         }
     }

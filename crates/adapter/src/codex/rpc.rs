@@ -1,15 +1,14 @@
 //! What we ask of the app-server, and its answers.
 
-use multitap_event::{
-    AgentError, AgentErrorKind, AgentType, EventKind, Prompt, Query, Resume, SystemSubtype, Timestamp,
-};
-use serde_json::{Map, Value, json};
+use multitap_event::{AgentError, AgentErrorKind, AgentType, EventKind, Prompt, Query, Resume, Timestamp};
+use serde_json::{Value, json};
 
 use super::decode::{APP_SERVER, Changed, CodexCodec};
 use super::notice::note;
 use super::sandbox::OwnSandbox;
 use super::wire::{Fields, Reply, ReplyError};
 use crate::codec::Step;
+use crate::json::{JsonFields as _, one};
 
 /// One thing we ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +46,7 @@ impl AgentRequest {
             Self::Turn => "the prompt".to_owned(),
             Self::Steer(_) => "a message in the running turn".to_owned(),
             Self::Interrupt => "to cancel".to_owned(),
-            Self::Query(what) => format!("to tell {what:?}").to_lowercase(),
+            Self::Query(what) => format!("to report {what:?}").to_lowercase(),
         }
     }
 }
@@ -91,22 +90,20 @@ impl CodexCodec {
         let result = Fields::of(reply.result.as_ref());
         match asked.or_else(|| guess(&result)) {
             Some(AgentRequest::Initialize) => {
-                self.session.greeted(result.text("userAgent"));
-                if self.session.is_live() {
+                self.greeted(result.text("userAgent"));
+                if self.emit.session.is_live() {
                     out.lines.push(json!({ "method": "initialized" }).to_string());
                     self.open_thread(out);
                 }
             }
-            Some(AgentRequest::Newest) => {
-                match result.list("data").first().and_then(|thread| thread.get("id")?.as_str()) {
-                    Some(id) => self.open_stored(id, None, out),
-                    None => {
-                        let folder = self.settings.cwd.as_deref().unwrap_or("this folder");
-                        let message = format!("codex has no conversation in {folder} to continue");
-                        self.give_up(AgentError::new(AgentErrorKind::SessionNotFound, message), out);
-                    }
+            Some(AgentRequest::Newest) => match result.list("data").first().text("id") {
+                Some(id) => self.open_stored(id, None, out),
+                None => {
+                    let folder = self.settings.cwd.as_deref().unwrap_or("this folder");
+                    let message = format!("codex has no conversation in {folder} to continue");
+                    out.fail(AgentError::new(AgentErrorKind::SessionNotFound, message).of(AgentType::Codex));
                 }
-            }
+            },
             Some(AgentRequest::Open) => self.opened(&result, out),
             Some(AgentRequest::OwnSettings) => self.sandbox_known(OwnSandbox::read(&result), out),
             Some(AgentRequest::Turn) => {
@@ -135,9 +132,9 @@ impl CodexCodec {
                 if lost.iter().any(|words| why.contains(words)) {
                     refused.kind = AgentErrorKind::SessionNotFound;
                 }
-                self.give_up(refused, out);
+                out.fail(refused);
             }
-            Some(AgentRequest::Initialize | AgentRequest::Newest) => self.give_up(refused, out),
+            Some(AgentRequest::Initialize | AgentRequest::Newest) => out.fail(refused),
             // An older version: what it says of its sandbox stands.
             Some(AgentRequest::OwnSettings) => self.sandbox_known(OwnSandbox::Unknown, out),
             Some(AgentRequest::Turn) => {
@@ -157,12 +154,6 @@ impl CodexCodec {
             Some(AgentRequest::Steer(Steered::Prompt(prompt))) => self.prompt(&prompt, now, out),
             Some(AgentRequest::Interrupt | AgentRequest::Query(_)) | None => out.events.push(EventKind::Error(refused)),
         }
-    }
-
-    /// The session cannot begin.
-    fn give_up(&mut self, error: AgentError, out: &mut Step) {
-        out.events.push(EventKind::Error(error.of(AgentType::Codex)));
-        out.give_up = true;
     }
 
     /// Opens the conversation that was chosen.
@@ -201,8 +192,8 @@ impl CodexCodec {
         if let Some(id) = reply.fields("thread").text("id") {
             self.threads.ours_is(id);
         }
-        self.session.opened(reply, APP_SERVER, out);
-        if self.session.is_live() {
+        self.set_up_as(reply, APP_SERVER, out);
+        if self.emit.session.is_live() {
             self.learn_sandbox(out);
         }
     }
@@ -225,18 +216,13 @@ fn guess(result: &Fields) -> Option<AgentRequest> {
 
 /// The answer to a question about Codex itself.
 fn reported(what: Query, result: Fields) -> EventKind {
-    let (subtype, data) = match what {
-        Query::Models => (SystemSubtype::MODELS, Map::from_iter([("models".to_owned(), result.list("data").into())])),
-        Query::McpStatus => {
-            (SystemSubtype::MCP_STATUS, Map::from_iter([("mcpServers".to_owned(), result.list("data").into())]))
-        }
-        Query::Commands => {
-            (SystemSubtype::COMMANDS, Map::from_iter([("commands".to_owned(), commands(&result).into())]))
-        }
-        Query::Account => (SystemSubtype::ACCOUNT, result.0),
-        Query::Context => (SystemSubtype::CONTEXT, result.0),
+    let data = match what {
+        Query::Models => one("models", result.list("data")),
+        Query::McpStatus => one("mcpServers", result.list("data")),
+        Query::Commands => one("commands", commands(&result)),
+        Query::Account | Query::Context => result.0,
     };
-    note(subtype, None, data)
+    note(what.subtype(), None, data)
 }
 
 /// Slash commands that we carry out, then the skills, which are named in a prompt with a `$`.

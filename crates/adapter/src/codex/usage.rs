@@ -4,6 +4,7 @@ use multitap_event::TokenUsage;
 use serde_json::{Map, Value, json};
 
 use super::wire::Fields;
+use crate::json::JsonFields as _;
 
 #[derive(Debug, Default)]
 pub(super) struct Usage {

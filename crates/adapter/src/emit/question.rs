@@ -38,6 +38,11 @@ impl<N> Questions<N> {
         Ok((open, choice))
     }
 
+    /// The same; emits why an answer does not count.
+    pub(crate) fn answered_by(&self, decide: &Decide, out: &mut Step) -> Option<(&OpenQuestion<N>, &Choice)> {
+        self.answered(decide).map_err(|refused| out.events.push(EventKind::Error(refused))).ok()
+    }
+
     /// The answer went to the agent.
     pub(crate) fn settle(&mut self, decide: &Decide) {
         self.open.retain(|open| open.question.question_id != decide.question_id);

@@ -238,8 +238,8 @@ mod tests {
         }
         out.events.clear();
         texts.retract_unfinished(&mut out);
-        let Some(EventKind::System(note)) = out.events.first() else { panic!("{:?}", out.events) };
-        assert_eq!(note.data["messageIds"], serde_json::json!(["b", "a"]));
+        let Some(EventKind::TextRetracted(retracted)) = out.events.first() else { panic!("{:?}", out.events) };
+        assert_eq!(retracted.message_ids, ["b".into(), "a".into()]);
         texts.retract_unfinished(&mut out);
         assert_eq!(out.events.len(), 1);
     }

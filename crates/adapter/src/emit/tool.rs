@@ -114,15 +114,23 @@ impl ToolEnd {
     }
 }
 
-/// The error of a denied call of which the agent reports no end.
-pub(crate) const DENIED: &str = "somebody said no to this call";
-
 /// Why calls have no end of their own.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct NoEnd<'a> {
-    pub(crate) why: &'a str,
+pub(crate) struct NoEnd {
+    why: &'static str,
     /// For denied calls, where the agent does not report denials itself: they count as denials of the turn.
-    pub(crate) why_denied: Option<&'a str>,
+    why_denied: Option<&'static str>,
+}
+
+impl NoEnd {
+    pub(crate) const UNKNOWN: Self = Self { why: "the agent did not tell how this call ended", why_denied: None };
+    pub(crate) const CANCELLED: Self = Self { why: "cancelled", why_denied: None };
+
+    /// The end of calls of an agent that never reports the end of a denied one.
+    pub(crate) fn of_silent_agent(cancelling: bool) -> Self {
+        let why = if cancelling { "the turn was cancelled" } else { Self::UNKNOWN.why };
+        Self { why, why_denied: Some("somebody said no to this call") }
+    }
 }
 
 impl<T> Default for Tools<T> {
@@ -243,7 +251,7 @@ impl<T> Tools<T> {
     pub(crate) fn close(
         &mut self,
         is_over: impl FnMut(&OpenTool<T>) -> bool,
-        no_end: NoEnd<'_>,
+        no_end: NoEnd,
         clock: Option<Timestamp>,
         out: &mut Step,
     ) {

@@ -108,11 +108,6 @@ impl Turns {
         self.cancelling
     }
 
-    /// Why a call has no end of its own.
-    pub(crate) fn why_no_end(&self) -> &'static str {
-        if self.cancelling { "the turn was cancelled" } else { "the agent did not tell how this call ended" }
-    }
-
     /// The session cannot go on, whatever the program does next.
     pub(crate) fn failed_for_good(&mut self, why: String) {
         self.fatal = Some(why);

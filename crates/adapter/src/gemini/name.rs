@@ -3,6 +3,7 @@
 use multitap_event::ToolKind;
 use serde_json::{Map, Value};
 
+use crate::json::JsonFields as _;
 use crate::words::one_line;
 
 /// The tool's name in the id of a call: `run_shell_command__call_78bb84eb59`.
@@ -38,10 +39,9 @@ pub(crate) fn kind(name: &str) -> ToolKind {
 
 /// One line about a call.
 pub(crate) fn title(name: &str, arguments: &Map<String, Value>) -> String {
-    let text = |key: &str| arguments.get(key).and_then(Value::as_str);
-    let of = |keys: &[&str]| keys.iter().find_map(|key| text(key)).map(|what| format!("{name} {what}"));
+    let of = |keys: &[&str]| keys.iter().find_map(|key| arguments.text(key)).map(|what| format!("{name} {what}"));
     let title = match kind(name) {
-        ToolKind::Shell => text("command").map(str::to_owned),
+        ToolKind::Shell => arguments.string("command"),
         ToolKind::Read | ToolKind::Edit => of(&["file_path", "absolute_path", "dir_path", "path"]),
         ToolKind::Search => of(&["pattern", "query"]),
         ToolKind::Fetch => of(&["url", "prompt"]),

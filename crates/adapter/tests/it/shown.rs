@@ -10,7 +10,7 @@ pub(crate) fn shown(events: &[Event]) -> String {
         for key in ["id", "sessionId", "timestamp", "seq"] {
             event.as_object_mut().unwrap().shift_remove(key);
         }
-        if event["type"] == "system" {
+        if event["type"] == "system" || event["type"] == "capabilities" {
             shorten(&mut event["data"]);
         }
         event.to_string()
