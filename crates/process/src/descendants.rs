@@ -139,6 +139,14 @@ pub(crate) fn stat(pid: Pid) -> Option<ProcessEntry> {
     read_stat(pid, &std::fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?)
 }
 
+/// What `/proc` says of a process under that name, such as `Uid:`.
+#[cfg(target_os = "linux")]
+pub(crate) fn status(pid: Pid, name: &str) -> Vec<String> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap_or_default();
+    let found = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+    found.split_whitespace().map(str::to_owned).collect()
+}
+
 /// Parses `PID (NAME) STATE PARENT …`; the name may contain anything, also spaces and brackets.
 #[cfg(target_os = "linux")]
 fn read_stat(pid: Pid, stat: &[u8]) -> Option<ProcessEntry> {
