@@ -106,7 +106,6 @@ impl<T, Q, R> Emitter<T, Q, R> {
     }
 }
 
-/// A notice with an agent's own data.
 pub(crate) fn note(subtype: &str, message: Option<String>, data: Map<String, Value>) -> EventKind {
     EventKind::System(SystemNote { subtype: subtype.to_owned(), message, data })
 }

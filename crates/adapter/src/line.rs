@@ -126,7 +126,6 @@ pub(crate) fn too_long(head: &str, bytes: u64) -> EventKind {
     }
 }
 
-/// The event for a line nobody understands.
 pub(crate) fn unrecognized(line: &str, reason: impl Into<String>) -> EventKind {
     let end = (0..=line.len().min(SHOWN)).rev().find(|end| line.is_char_boundary(*end)).unwrap_or(0);
     let bytes = (end < line.len()).then_some(line.len() as u64);

@@ -107,7 +107,6 @@ pub(crate) struct Start<'a> {
     tasks: &'a TaskTracker,
 }
 
-/// The start of one agent.
 pub(crate) type Starting<'a> = Pin<Box<dyn Future<Output = Result<AgentLink, LaunchError>> + Send + 'a>>;
 
 /// Has the agent archive one of its stored conversations. Codex can; the others have no such thing.

@@ -1,6 +1,5 @@
 //! Words for people.
 
-/// The longest title.
 const TITLE: usize = 120;
 
 /// The first line, shortened.

@@ -36,7 +36,6 @@ impl Content<'_> {
         }
     }
 
-    /// The picture that it is.
     pub(super) fn image(self) -> Option<Image> {
         let block = self.value();
         let media_type = block.string("mimeType").filter(|_| block.text("type") == Some("image"))?;

@@ -54,7 +54,6 @@ impl AcpCodec {
         codec
     }
 
-    /// The line that asks something of the agent.
     pub(super) fn send_request(&mut self, asked: AgentRequest, method: &str, params: Value) -> String {
         rpc::request(self.emit.requests.open(asked), method, params)
     }
@@ -182,7 +181,6 @@ fn is_of_history(kind: &str) -> bool {
     )
 }
 
-/// A `system` event.
 pub(super) fn note(subtype: &str, message: Option<String>, mut data: Map<String, Value>) -> EventKind {
     for key in ["sessionUpdate", "sessionId"] {
         data.shift_remove(key);

@@ -14,7 +14,6 @@ use crate::mcp;
 const VERSION: u64 = 1;
 
 impl AcpCodec {
-    /// The first line to the agent.
     pub(super) fn initialize(&mut self) -> String {
         let mut capabilities = json!({ "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false });
         if self.flavor.shows_terminals() {
@@ -140,7 +139,6 @@ impl AcpCodec {
         out.lines.push(self.send_request(asked, method, params));
     }
 
-    /// The conversation is open.
     pub(super) fn opened(&mut self, raw: &Value, out: &mut Step) {
         self.learn(raw);
         self.emit.session.native_id = raw.string("sessionId").or(self.emit.session.native_id.take());
@@ -207,7 +205,6 @@ impl AcpCodec {
         Ok(self.send_request(AgentRequest::Mode(word), method, params))
     }
 
-    /// The line that sets a model.
     pub(super) fn ask_model(&mut self, model: &str) -> Result<String, Unsupported> {
         let session = &self.emit.session.native_id;
         let (method, params) = match self.session.option("model").text("id") {

@@ -169,7 +169,6 @@ impl AcpCodec {
         }
     }
 
-    /// The agent withdraws a question.
     pub(super) fn request_withdrawn(&mut self, id: &Value, out: &mut Step) {
         let asked = |open: &crate::emit::OpenQuestion<Native>| open.native.request_id == *id;
         for open in self.emit.questions.withdraw("the agent no longer asks", asked, out) {

@@ -21,7 +21,6 @@ pub(super) struct Native {
     pub(super) foreseen: Vec<Change>,
     /// How much of the text was reported as progress.
     progress: String,
-    /// What its terminal showed.
     terminal: String,
     exit_code: Option<i32>,
     output: Option<Value>,
@@ -154,7 +153,6 @@ impl AcpCodec {
         self.emit.end_tool(&tool, end, now, out);
     }
 
-    /// News of a call that is over already.
     fn late(&mut self, call: ToolCall, out: &mut Step) {
         let shown = Shown::of(call.content.as_deref().unwrap_or_default(), &[]);
         let result = Some(shown.text).filter(|text| !text.is_empty()).map(Value::from);

@@ -90,7 +90,6 @@ impl AcpCodec {
         self.turn_over(turn, now, out);
     }
 
-    /// The prompt was answered with an error.
     pub(super) fn prompt_failed(&mut self, error: &RpcError, now: Timestamp, out: &mut Step) {
         self.emit.turns.begin(now, out);
         let said = said(error);

@@ -11,7 +11,6 @@ use super::wire::{AskedTool, ControlRequest, ControlResponse, Reply};
 use crate::codec::Step;
 use crate::json::{JsonFields as _, one};
 
-/// One thing we ask.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum AgentRequest {
     Initialize,
@@ -35,7 +34,6 @@ impl AgentRequest {
         }
     }
 
-    /// The setting that it changes.
     fn setting(&self) -> Option<Setting> {
         match self {
             Self::Mode(_) => Some(Setting::Mode),
@@ -61,13 +59,11 @@ impl AgentRequest {
 /// The id of the first request.
 const INITIALIZE: &str = "multitap-init";
 
-/// The line that answers a request of Claude's.
 pub(super) fn success(request_id: &str, response: &Value) -> String {
     let response = json!({ "subtype": "success", "request_id": request_id, "response": response });
     json!({ "type": "control_response", "response": response }).to_string()
 }
 
-/// The line that refuses one.
 pub(super) fn refusal(request_id: &str, error: &str) -> String {
     let response = json!({ "subtype": "error", "request_id": request_id, "error": error });
     json!({ "type": "control_response", "response": response }).to_string()
@@ -88,7 +84,6 @@ impl ClaudeCodec {
         request(INITIALIZE, &asked)
     }
 
-    /// The line that asks Claude something.
     pub(super) fn send_request(&mut self, asked: AgentRequest) -> String {
         let body = asked.request();
         request(&format!("multitap-{}", self.emit.requests.open(asked)), &body)

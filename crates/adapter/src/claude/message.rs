@@ -20,7 +20,6 @@ pub(super) struct Texts {
     agents: HashMap<String, StreamedMessage>,
 }
 
-/// One message of the model.
 #[derive(Debug, Default)]
 struct StreamedMessage {
     id: Option<String>,

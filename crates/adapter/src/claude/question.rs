@@ -17,7 +17,6 @@ use crate::{emit, form};
 const PLANNING: &str = "The session is in plan mode, in which nothing is changed and nobody is asked to allow it. \
                         Present your plan with ExitPlanMode first.";
 
-/// A question without an answer.
 pub(super) type Open = emit::OpenQuestion<Native>;
 
 /// What Claude needs to hear to take an answer, and what it asked for.
@@ -163,7 +162,6 @@ fn edits(details: &Details) -> Vec<Edit> {
 /// Not in the shared words: no to this and its like for the rest of the session.
 pub(super) const CANCEL_ALWAYS: &str = "cancel_always";
 
-/// What can be answered.
 fn choices(asked: &AskedTool, details: &Details, via: &Via) -> Vec<Choice> {
     let cancel = |name: &str| Choice::new(option::CANCEL, name, ChoiceKind::RejectOnce);
     let always = |id: &str, name: String| Choice::new(id, name, ChoiceKind::AllowAlways);

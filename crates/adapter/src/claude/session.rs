@@ -38,7 +38,6 @@ impl ClaudeCodec {
         facts.is_live() && facts.mode.as_ref().is_some_and(|mode| mode.native == "plan")
     }
 
-    /// The reply to `initialize`.
     pub(super) fn initialized(&mut self, mut reply: Map<String, Value>, out: &mut Step) {
         out.ready = true;
         let facts = &mut self.emit.session;

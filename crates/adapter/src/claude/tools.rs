@@ -45,7 +45,6 @@ impl Background {
         }
     }
 
-    /// The call that began a task.
     pub(super) fn call_of(&self, task: &str) -> Option<&str> {
         self.tasks.get(task).map(String::as_str)
     }

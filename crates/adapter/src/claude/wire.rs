@@ -57,7 +57,6 @@ pub(super) struct PlainMessage {
     pub(super) content: Vec<Block>,
 }
 
-/// A content block of any type.
 #[derive(Default, Deserialize)]
 pub(super) struct Block {
     #[serde(rename = "type", default)]

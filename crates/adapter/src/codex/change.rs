@@ -137,7 +137,6 @@ fn named_diff(change: &FileChange) -> Cow<'_, str> {
     }
 }
 
-/// One line about changes.
 pub(super) fn title(changes: &[FileChange]) -> String {
     let [first, rest @ ..] = changes else { return "Change files".to_owned() };
     let verb = match first.change_type {

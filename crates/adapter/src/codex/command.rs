@@ -26,7 +26,6 @@ pub(super) fn typed(command: &Value) -> String {
     }
 }
 
-/// Words as one command line.
 pub(super) fn join(words: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     let quote = |word: &String| {

@@ -62,7 +62,6 @@ pub struct CodexCodec {
     pub(super) exec: Option<Exec>,
     /// The turn that was asked to end.
     pub(super) interrupted: Option<String>,
-    /// A reviewer is at work.
     pub(super) reviewing: bool,
     /// The last report of the turn's changes, and of each MCP server.
     pub(super) diff: Option<String>,

@@ -145,7 +145,6 @@ impl CodexCodec {
         Some(now.millis_since(self.exec.as_ref()?.asked_at?))
     }
 
-    /// Begins a turn by starting its process.
     pub(super) fn prompt_by_process(&mut self, prompt: &Prompt, now: Timestamp, out: &mut Step) {
         if let Some(exec) = &mut self.exec {
             exec.asked_at = Some(now);

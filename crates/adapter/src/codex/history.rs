@@ -62,9 +62,9 @@ fn is_compressed(path: &Path) -> bool {
 /// The lines of a file, compressed or not.
 fn plain_lines(path: &Path) -> io::Result<Lines> {
     if !is_compressed(path) {
-        return Lines::open(path);
+        return file::lines(path);
     }
-    Ok(Lines::of(Box::new(decoder(path)?)))
+    Ok(file::lines_of(decoder(path)?))
 }
 
 fn decoder(path: &Path) -> io::Result<impl io::Read + Send + 'static> {

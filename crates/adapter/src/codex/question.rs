@@ -16,7 +16,6 @@ use crate::json::JsonFields as _;
 use crate::words::one_line;
 use crate::{emit, form};
 
-/// A question without an answer.
 pub(super) type Open = emit::OpenQuestion<Native>;
 
 /// What Codex needs to hear to take an answer.

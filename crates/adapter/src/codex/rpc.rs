@@ -10,7 +10,6 @@ use super::wire::{Fields, Reply, ReplyError};
 use crate::codec::Step;
 use crate::json::{JsonFields as _, one};
 
-/// One thing we ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AgentRequest {
     Initialize,
@@ -59,18 +58,15 @@ pub(super) fn greeting() -> Value {
     })
 }
 
-/// The line that answers a request of Codex's.
 pub(super) fn answer(id: &Value, result: &Value) -> String {
     json!({ "id": id, "result": result }).to_string()
 }
 
-/// The line that refuses one.
 pub(super) fn refusal(id: &Value, message: &str) -> String {
     json!({ "id": id, "error": { "code": -32601, "message": message } }).to_string()
 }
 
 impl CodexCodec {
-    /// The line that asks Codex something.
     pub(super) fn send_request(&mut self, asked: AgentRequest, method: &str, params: impl Into<Value>) -> String {
         let id = self.emit.requests.open(asked);
         json!({ "id": id, "method": method, "params": params.into() }).to_string()
@@ -187,7 +183,6 @@ impl CodexCodec {
         out.lines.push(self.send_request(AgentRequest::Open, method, params));
     }
 
-    /// The conversation is open.
     fn opened(&mut self, reply: &Fields, out: &mut Step) {
         if let Some(id) = reply.fields("thread").text("id") {
             self.threads.ours_is(id);

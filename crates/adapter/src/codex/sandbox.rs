@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use super::decode::CodexCodec;
 use super::notice::note;
-use super::rpc::{AgentRequest, greeting};
+use super::rpc::AgentRequest;
 use super::session::sandbox_mode;
 use super::settings::sandbox_policy;
-use super::wire::{Fields, Reply};
+use super::wire::Fields;
 use crate::codec::Step;
 use crate::json::{JsonFields as _, one};
 
@@ -51,24 +51,8 @@ pub(crate) struct SandboxProbe {
 }
 
 /// What asks for the user's settings, as they hold in that folder.
-fn settings_request(cwd: Option<&str>) -> (&'static str, Value) {
+pub(super) fn settings_request(cwd: Option<&str>) -> (&'static str, Value) {
     ("config/read", json!({ "cwd": cwd, "includeLayers": false }))
-}
-
-/// The lines that ask an app-server of which nothing else is wanted.
-pub(super) fn own_sandbox_question(cwd: Option<&str>) -> [String; 3] {
-    let (method, params) = settings_request(cwd);
-    [
-        json!({ "id": 1, "method": "initialize", "params": greeting() }).to_string(),
-        json!({ "method": "initialized" }).to_string(),
-        json!({ "id": 2, "method": method, "params": params }).to_string(),
-    ]
-}
-
-/// Its answer, if this line is it.
-pub(super) fn own_sandbox_in(line: &str) -> Option<OwnSandbox> {
-    let reply: Reply = serde_json::from_str(line).ok().filter(|reply: &Reply| reply.id == 2)?;
-    Some(OwnSandbox::read(&Fields::of(reply.result.as_ref())))
 }
 
 impl CodexCodec {

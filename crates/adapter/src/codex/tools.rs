@@ -78,7 +78,6 @@ impl Tools {
         }
     }
 
-    /// New output of a call.
     pub(super) fn new_output(&mut self, id: &str, piece: &str, out: &mut Step) {
         if let Some(tool) = self.find_mut(id) {
             tool.native.output += piece.len();

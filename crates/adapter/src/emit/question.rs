@@ -22,7 +22,6 @@ impl<N> Questions<N> {
         Self { agent, open: Vec::new() }
     }
 
-    /// Emits a question and keeps it open.
     pub(crate) fn ask(&mut self, question: Question, native: N, out: &mut Step) {
         out.events.push(EventKind::PermissionAsked(question.clone()));
         self.open.push(OpenQuestion { question, native });

@@ -9,13 +9,11 @@ use crate::history::StoredSession;
 /// The transport of a session that is read from the agent's own store.
 pub(crate) const STORED: &str = "stored";
 
-/// Facts of one session.
 #[derive(Debug)]
 pub(crate) struct SessionFacts {
     pub(crate) agent: AgentType,
     /// The configuration it was started with; a recorded stream has none.
     pub(crate) stated: Option<StatedConfig>,
-    /// How it is driven.
     pub(crate) transport: Option<&'static str>,
     /// It is read from the agent's own store, whose entries have their times.
     pub(crate) is_stored: bool,
@@ -63,7 +61,6 @@ impl SessionFacts {
         }
     }
 
-    /// A session of the agent's own store.
     pub(crate) fn stored(agent: AgentType, session: &StoredSession) -> Self {
         Self {
             is_stored: true,
@@ -119,13 +116,11 @@ impl SessionFacts {
         }
     }
 
-    /// Emits the agent's own id of the conversation.
     pub(crate) fn report_identity(&self, out: &mut Step) {
         let id = self.native_id.clone();
         out.events.extend(id.map(|native_session_id| EventKind::NativeSessionChanged { native_session_id }));
     }
 
-    /// The agent is in that mode.
     pub(crate) fn learn_mode(&mut self, mode: SessionMode) -> Option<ModeNews> {
         let confirms = self.asked_modes.answered(&mode.native);
         if !confirms && self.mode.as_ref().is_some_and(|known| known.native == mode.native) {

@@ -74,7 +74,6 @@ impl<T> OpenTool<T> {
     }
 }
 
-/// How a call ended.
 #[derive(Debug)]
 pub(crate) struct ToolEnd {
     pub(crate) outcome: ToolOutcome,
@@ -148,7 +147,6 @@ impl<T> Tools<T> {
         self.calls.find_mut(id)
     }
 
-    /// The open calls, the oldest first.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &OpenTool<T>> {
         self.calls.iter()
     }
@@ -157,17 +155,14 @@ impl<T> Tools<T> {
         self.calls.iter_mut()
     }
 
-    /// Whether no call is open.
     pub(crate) fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
 
-    /// Whether a call of that id is open or has ended.
     pub(crate) fn has_seen(&self, id: &str) -> bool {
         self.calls.has_seen(id)
     }
 
-    /// Whether a call of that id has ended.
     pub(crate) fn is_over(&self, id: &str) -> bool {
         self.calls.is_over(id)
     }
@@ -203,7 +198,6 @@ impl<T> Tools<T> {
         }
     }
 
-    /// New output of a call.
     pub(crate) fn output(&self, id: &str, piece: &str, out: &mut Step) {
         if !piece.is_empty() && self.find(id).is_some() {
             let progress = ToolProgress { output: Some(piece.to_owned()), ..ToolProgress::of(id.into()) };

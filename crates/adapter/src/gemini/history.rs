@@ -97,7 +97,6 @@ impl Folders {
         folders
     }
 
-    /// Which folder a project is.
     fn of_project(&self, project: &Path) -> Option<PathBuf> {
         let marked = || {
             let mut root = String::new();
@@ -113,7 +112,6 @@ fn is_digest(project: &str) -> bool {
     project.len() == 64 && project.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// The SHA-256 of a text, in hexadecimal digits.
 fn digest(text: &str) -> String {
     let mut hex = String::with_capacity(64);
     for byte in Sha256::digest(text.as_bytes()) {
@@ -148,7 +146,6 @@ pub(super) fn files(folder: &Path) -> Vec<Chat> {
     chat_paths(folder).filter_map(|path| Chat::read(path).ok().flatten()).collect()
 }
 
-/// The paths of these files.
 pub(super) fn chat_paths(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let is_chat = |path: &PathBuf| {
         let name = name(path);
@@ -164,19 +161,18 @@ fn lines(path: &Path) -> io::Result<Lines> {
         file::open(path)?.take(MAX_LINE as u64 + 1).read_to_end(&mut text)?;
         let is_document = text.len() <= MAX_LINE && serde_json::from_slice::<Map<String, Value>>(&text).is_ok();
         if let Some(text) = String::from_utf8(text).ok().filter(|_| is_document) {
-            return Ok(Lines::whole(text));
+            return Ok(Box::new(std::iter::once(Ok(Line::Text(text)))));
         }
     }
-    Lines::open(path)
+    file::lines(path)
 }
 
 impl Chat {
     /// What a file is about; nothing if it is a sub-agent's.
     pub(super) fn read(path: PathBuf) -> io::Result<Option<Self>> {
-        let mut lines = lines(&path)?;
         let (mut id, mut start, mut updated, mut model, mut title, mut said) = (None, None, None, None, None, false);
-        while let Some(line) = lines.next()? {
-            let Line::Text(line) = line else { continue };
+        for line in lines(&path)? {
+            let Line::Text(line) = line? else { continue };
             // Once somebody spoke, only what changes that, the model and the last times are worth a look.
             if said && !["\"$set\"", "\"$rewindTo\"", "\"model\""].iter().any(|word| line.contains(word)) {
                 continue;

@@ -127,7 +127,6 @@ pub(super) fn variable(config: &SessionConfig, name: &str) -> Option<String> {
     given.or_else(|| std::env::var(name).ok()).filter(|value| !value.is_empty())
 }
 
-/// The settings in a file, if there are any.
 fn read(path: &Path) -> Option<Value> {
     let text = std::fs::read_to_string(path).ok()?;
     serde_json::from_str(&without_comments(&text)).ok()

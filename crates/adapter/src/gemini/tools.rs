@@ -101,7 +101,6 @@ fn change(tool: &OpenTool<()>, said: Option<&str>, codec: &StreamCodec) -> Optio
     Some(FileChange { diff, after: whole, ..FileChange::of(path, change_type, &tool.id) })
 }
 
-/// The plan that `write_todos` wrote.
 pub(super) fn todos(tool: &OpenTool<()>) -> Option<TodoList> {
     if tool.name != "write_todos" {
         return None;

@@ -187,7 +187,6 @@ impl Stored {
         emitted.own(at, out);
     }
 
-    /// The user typed something.
     fn typed(&mut self, entry: &Entry, blocks: &[Block], at: Timestamp, emitted: &mut EntryEvents, out: &mut Step) {
         match typed(&entry.words()) {
             Typed::Stopped => {
@@ -283,7 +282,6 @@ impl Entry {
     }
 }
 
-/// Whose an entry is.
 enum Whose {
     Main,
     Agent(String),

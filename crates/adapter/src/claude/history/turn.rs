@@ -10,7 +10,6 @@ use crate::codec::Step;
 use crate::history::EntryEvents;
 use crate::json::JsonFields as _;
 
-/// The running turn.
 #[derive(Default)]
 pub(super) struct Turn {
     began: Option<Timestamp>,

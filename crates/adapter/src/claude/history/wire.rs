@@ -39,7 +39,6 @@ impl Entry {
         Timestamp::parse(self.text("timestamp")?)
     }
 
-    /// The model that speaks.
     pub(super) fn model(&self) -> Option<String> {
         self.message().string("model").or(self.string("model")).filter(|model| model != NO_MODEL)
     }

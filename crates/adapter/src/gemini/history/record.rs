@@ -42,7 +42,6 @@ struct Known {
     counted: bool,
 }
 
-/// The running turn.
 #[derive(Default)]
 pub(super) struct Turn {
     /// When the last of it was written.

@@ -86,7 +86,6 @@ fn answer(response: &Value) -> String {
     text.unwrap_or_else(|| response.to_string())
 }
 
-/// The change that a file tool shows.
 fn change(call: &ToolCall) -> Option<FileChange> {
     let shown = &call.result_display;
     let own_diff = shown.string("fileDiff")?;
