@@ -53,8 +53,8 @@ pub(crate) fn quoted<'a>(line: &'a str, beginning: &str) -> Option<&'a str> {
 /// The line with every half of a surrogate pair that stands alone put as U+FFFD. Programs that think in UTF-16 write
 /// such halves, and no reader of JSON takes them: without this the whole line would be lost for one character.
 pub(crate) fn repaired(line: &str) -> Cow<'_, str> {
-    let may_be = |hex: &str| memchr::memmem::find(line.as_bytes(), hex.as_bytes()).is_some();
-    if !may_be(r"\ud") && !may_be(r"\uD") {
+    let is_surrogate = |at: usize| matches!(line.as_bytes().get(at + 1..at + 3), Some(b"ud" | b"uD"));
+    if !memchr::memchr_iter(b'\\', line.as_bytes()).any(is_surrogate) {
         return line.into();
     }
     let unit = |at: usize| {
