@@ -166,7 +166,7 @@ fn native_mode(mode: &Mode) -> Result<String, Unsupported> {
 fn mcp_file(config: &SessionConfig) -> Result<TempPath, AgentError> {
     let servers: Map<String, Value> =
         config.mcp_servers.iter().map(|(name, server)| (name.clone(), mcp_server(server))).collect();
-    private_file(AgentType::Claude, ".json", &json!({ "mcpServers": servers }).to_string())
+    private_file(AgentType::Claude, ".json", json!({ "mcpServers": servers }).to_string())
 }
 
 fn mcp_server(server: &McpServer) -> Value {

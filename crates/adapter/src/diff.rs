@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hunks_are_applied_and_taken_back() {
+    fn hunks_are_applied_and_reverted() {
         for (before, after) in [
             ("a\nb\nc\n", "a\nB\nc\n"),
             ("", "new\n"),

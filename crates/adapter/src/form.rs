@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use multitap_event::{AskedQuestion, Choice, ChoiceKind, Decide, answer_option, option};
+use multitap_event::{AskedQuestion, Choice, ChoiceKind, Decide, answer_option, one_line, option};
 use serde_json::Value;
-
-use crate::words::one_line;
 
 pub(crate) fn options(questions: &[AskedQuestion]) -> Vec<Choice> {
     let mut choices = match questions {

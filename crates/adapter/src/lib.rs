@@ -22,7 +22,6 @@ mod project;
 mod pump;
 mod sign_in;
 mod spec;
-mod words;
 
 pub use acp::{AcpCodec, program as acp_program};
 pub use claude::ClaudeCodec;

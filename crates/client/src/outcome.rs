@@ -8,7 +8,6 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use serde_with::skip_serializing_none;
 
-/// Separator of messages.
 const BETWEEN: &str = "\n\n";
 
 /// The outcome of a session, collected from its events. With several turns, text and status are those of the last.
@@ -26,7 +25,6 @@ pub struct SessionOutcome {
     pub cost_usd: Option<f64>,
     pub tools: Vec<ToolUse>,
     pub files: Vec<TouchedFile>,
-    /// Calls that were denied.
     pub denials: Vec<Denial>,
     /// The answer according to the output schema.
     pub structured_output: Option<Value>,
@@ -47,7 +45,6 @@ struct MessageText {
     is_whole: bool,
 }
 
-/// A tool the agent called.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -61,7 +58,6 @@ pub struct ToolUse {
     pub error: Option<String>,
 }
 
-/// A file the agent changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TouchedFile {
@@ -70,7 +66,6 @@ pub struct TouchedFile {
 }
 
 impl SessionOutcome {
-    /// Applies the next event.
     pub fn apply(&mut self, event: &Event) {
         match &event.kind {
             EventKind::SessionStarted(start) => {

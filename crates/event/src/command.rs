@@ -58,11 +58,11 @@ pub enum Query {
 }
 
 impl Query {
-    /// The subtype of the `system` event that answers it.
-    pub fn subtype(self) -> &'static str {
+    /// Its word in JSON, which is also the subtype of a `system` event that answers it.
+    pub const fn word(self) -> &'static str {
         match self {
-            Self::Commands => SystemSubtype::COMMANDS,
-            Self::Models => SystemSubtype::MODELS,
+            Self::Commands => "commands",
+            Self::Models => "models",
             Self::McpStatus => SystemSubtype::MCP_STATUS,
             Self::Account => SystemSubtype::ACCOUNT,
             Self::Context => SystemSubtype::CONTEXT,

@@ -104,7 +104,6 @@ impl SessionConfig {
         }
     }
 
-    /// The same, with a first prompt.
     #[must_use]
     pub fn with_prompt(mut self, text: impl Into<String>) -> Self {
         self.prompt = Some(Prompt::text(text));
@@ -169,7 +168,7 @@ pub struct StatedConfig {
     pub max_turns: Option<u32>,
 }
 
-/// Which conversation a session takes up.
+/// Which conversation a session resumes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Resume {
     /// None: a new one.

@@ -57,7 +57,6 @@ pub struct TextChunk {
 }
 
 impl TextChunk {
-    /// The next piece of a message.
     pub fn piece(content: impl Into<String>) -> Self {
         Self { content: content.into(), is_partial: true, role: None, message_id: None, parent_tool_id: None }
     }

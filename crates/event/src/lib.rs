@@ -27,10 +27,11 @@ mod schema;
 mod time;
 mod usage;
 mod visible;
+mod words;
 
 pub use a2a_server::{A2aServer, A2aServerError};
 pub use agent::{AgentKind, AgentType, UnknownAgent};
-pub use capabilities::{AgentCapabilities, McpServerStatus};
+pub use capabilities::{AgentCapabilities, AgentCommand, AgentModel, CommandArgument, McpServerStatus};
 pub use command::{Command, Image, ImageError, Prompt, Query, shell_line};
 pub use config::{
     AgentProgram, PermissionPath, Resume, SandboxMode, SessionConfig, StatedConfig, Transport, Unsupported,
@@ -57,3 +58,4 @@ pub use schema::schema;
 pub use time::Timestamp;
 pub use usage::{ModelUsage, TokenUsage};
 pub use visible::{is_hidden, push_mark, visible, visible_line, visible_output};
+pub use words::one_line;

@@ -34,7 +34,6 @@ pub struct NativeMode {
 }
 
 impl ApprovalMode {
-    /// Every mode.
     pub const ALL: [Self; 6] =
         [Self::Ask, Self::AskDangerous, Self::AutoEdit, Self::AutoAll, Self::Plan, Self::DontAsk];
 

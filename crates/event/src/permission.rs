@@ -51,12 +51,10 @@ pub struct Question {
 }
 
 impl Question {
-    /// The offered answer of that id.
     pub fn choice(&self, id: &OptionId) -> Option<&Choice> {
         self.options.iter().find(|choice| choice.id == *id)
     }
 
-    /// The ids it offers.
     pub fn option_ids(&self) -> Vec<OptionId> {
         self.options.iter().map(|choice| choice.id.clone()).collect()
     }

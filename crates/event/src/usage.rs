@@ -32,7 +32,6 @@ impl TokenUsage {
         }
     }
 
-    /// Both together.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {

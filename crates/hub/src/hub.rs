@@ -262,7 +262,7 @@ impl Hub {
     pub async fn recover(&self) -> Result<usize, JournalError> {
         let Some(journal) = &self.inner.journal else { return Ok(0) };
         let mut mended = 0;
-        for SessionRecord { id, .. } in journal.list(Filter { cut_off: true, ..Filter::default() }).await? {
+        for SessionRecord { id, .. } in journal.list(Filter { interrupted: true, ..Filter::default() }).await? {
             // What was taken up is given back, also if nobody waits for it any more.
             let mending = self.inner.tasks.spawn(mend_and_release(journal.clone(), id.clone()));
             match joined(mending).await {

@@ -191,7 +191,7 @@ pub struct Filter {
     /// Only of this folder.
     pub folder: Option<PathBuf>,
     /// Only those at whose end the agent still ran, and that no living process has.
-    pub cut_off: bool,
+    pub interrupted: bool,
     pub limit: Option<usize>,
 }
 

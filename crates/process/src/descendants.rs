@@ -40,7 +40,6 @@ impl Process {
         }
     }
 
-    /// Its parent, if it is visible here.
     #[cfg(target_os = "linux")]
     pub(crate) fn parent(self) -> Option<Self> {
         stat(self.pid).filter(|kin| kin.process == self).and_then(|kin| Self::find(kin.parent))

@@ -17,7 +17,6 @@ use group::Group;
 #[cfg(unix)]
 use supervised::Supervised;
 
-/// An order to a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Order {
     Interrupt,
@@ -37,7 +36,6 @@ pub(crate) struct CommandScope {
     pub(crate) variable: String,
 }
 
-/// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Ending {
     Code(i32),
@@ -122,7 +120,6 @@ async fn start_supervised(program: &Program, _: &Path) -> io::Result<(ProgramHan
     Group::start(program).map(|(group, pipes)| (ProgramHandle::Group(group), pipes))
 }
 
-/// Sets the working directory and the environment.
 fn surroundings(command: &mut Command, program: &Program) {
     for name in &program.env_remove {
         command.env_remove(name);

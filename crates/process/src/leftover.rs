@@ -83,7 +83,6 @@ mod linux {
         }
     }
 
-    /// A process with marks.
     #[derive(Debug)]
     struct Marked {
         process: Process,

@@ -21,7 +21,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::handle::Ending;
 
-/// A report of the supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Report {
     /// The program runs, with that process id.

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use multitap_a2a::devtool::SlashCommand;
-use multitap_event::{ClientRef, SessionId};
+use multitap_event::{AgentCommand, ClientRef, SessionId};
 use multitap_hub::{Journal, Refusal, Session, SessionRecord};
 use serde_json::{Map, Value};
 
@@ -36,7 +35,7 @@ pub trait Host: fmt::Debug + Send + Sync + 'static {
     fn journal(&self) -> Arc<dyn Journal>;
 
     /// The slash commands of a session that would be opened now; none where only the agent itself knows them.
-    fn commands(&self) -> Hosted<'_, Option<Vec<SlashCommand>>>;
+    fn commands(&self) -> Hosted<'_, Option<Vec<AgentCommand>>>;
 
     /// Starts the agent that a session would have now, to ask it about itself. Nothing of that session is logged, and
     /// whoever asks ends it.

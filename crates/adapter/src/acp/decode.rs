@@ -70,7 +70,10 @@ impl Codec for AcpCodec {
                 out.events.push(unrecognized(line, "not a JSON object"));
                 return;
             }
-            read(self, line, out, |codec, head, out| codec.message(head, line, now, out));
+            match Head::piece(line) {
+                Some(piece) => self.message(piece, line, now, out),
+                None => read(self, line, out, |codec, head, out| codec.message(head, line, now, out)),
+            }
         })
     }
 

@@ -1,14 +1,13 @@
 //! Commands to the agent's lines.
 
-use multitap_event::{
-    Command, EventKind, Image, Mode, Prompt, Query, Setting, SystemSubtype, Timestamp, TurnEnd, TurnStatus,
-};
+use multitap_event::{Command, EventKind, Image, Mode, Prompt, Query, Setting, Timestamp, TurnEnd, TurnStatus};
 use serde_json::{Value, json};
 
 use super::decode::{AcpCodec, note};
 use super::rpc::{self, AgentRequest};
 use crate::codec::Step;
-use crate::json::{JsonFields as _, one};
+use crate::emit::{commands_event, models_event};
+use crate::json::JsonFields as _;
 
 impl AcpCodec {
     pub(super) fn command(&mut self, command: Command, now: Timestamp, out: &mut Step) {
@@ -70,18 +69,16 @@ impl AcpCodec {
     }
 
     fn query(&mut self, what: Query, out: &mut Step) {
-        let word = what.subtype();
-        let key = match what {
-            Query::Commands => "commands",
-            Query::Models => "models",
-            Query::Context => SystemSubtype::CONTEXT,
-            Query::McpStatus | Query::Account => "",
+        let (session, word) = (&self.session, what.word());
+        let known = match what {
+            Query::Commands => session.reported.get(word).map(|_| commands_event(session.reported.list(word))),
+            Query::Models => session.offered_models().map(models_event),
+            Query::Context => session.reported.object(word).map(|data| note(word, None, data.clone())),
+            Query::McpStatus | Query::Account => None,
         };
-        let models = self.session.option("model").filter(|_| what == Query::Models).field("options");
-        match self.session.reported.field(key).or(models).cloned() {
-            Some(Value::Object(data)) => out.events.push(note(word, None, data)),
-            Some(known) => out.events.push(note(word, None, one(word, known))),
-            None => self.emit.refuse(format!("{} has not told its {word}", self.flavor.agent()), out),
+        match known {
+            Some(known) => out.events.push(known),
+            None => self.emit.refuse(format!("{} has not reported its {word}", self.flavor.agent()), out),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::line::unrecognized;
 
 impl AcpCodec {
     pub(super) fn speech(&mut self, chunk: &Update<'_>, now: Timestamp, out: &mut Step) {
-        let content = chunk.content.text();
+        let content = chunk.text();
         if let Some(mode) = self.flavor.mode_in_text(&content) {
             self.mode_is(mode, out);
             return;
@@ -25,7 +25,7 @@ impl AcpCodec {
     }
 
     pub(super) fn thought(&mut self, chunk: &Update<'_>, now: Timestamp, out: &mut Step) {
-        let content = self.flavor.thought(chunk.content.text());
+        let content = self.flavor.thought(chunk.text());
         let Some((message_id, parent_tool_id)) = self.said(Voice::Thought, &content, chunk, now, out) else { return };
         out.events.push(Voice::Thought.event(content, true, Some(message_id), parent_tool_id));
     }
@@ -63,9 +63,9 @@ impl AcpCodec {
         self.under_way(out);
         self.session.in_history = true;
         self.emit.messages.pause();
-        let image = chunk.content.image();
+        let image = chunk.image();
         out.events.push(EventKind::UserMessage(UserMessage {
-            content: if image.is_some() { String::new() } else { chunk.content.text() },
+            content: if image.is_some() { String::new() } else { chunk.text() },
             images: image.into_iter().collect(),
             message_id: chunk.message_id.as_deref().map(MessageId::from),
             ..UserMessage::default()

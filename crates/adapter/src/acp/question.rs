@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use multitap_event::{Choice, ChoiceKind, Decide, Details, Question, Timestamp, ToolKind, option};
+use multitap_event::{Choice, ChoiceKind, Decide, Details, Question, Timestamp, ToolKind, one_line, option};
 use serde_json::{Map, Value, json};
 
 use super::content::Change;
@@ -65,7 +65,7 @@ impl AcpCodec {
             tool_id: open.map(|tool| tool.id.clone()),
             tool_name: name,
             title: match &details {
-                Details::Command { command, .. } => format!("Run {}", crate::words::one_line(command)),
+                Details::Command { command, .. } => format!("Run {}", one_line(command)),
                 Details::Plan { .. } => "Go ahead with this plan?".to_owned(),
                 _ => title,
             },

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 pub(super) const NO_METHOD: i64 = -32601;
-/// The request was taken back before it was answered.
+/// The request was withdrawn before it was answered.
 pub(super) const CANCELLED: i64 = -32800;
 pub(super) const AUTH_REQUIRED: i64 = -32000;
 

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use multitap_event::{
-    AgentCapabilities, EventKind, McpServer, McpServerStatus, Mode, Prompt, Resume, StatedConfig, SystemSubtype,
+    AgentCapabilities, AgentModel, EventKind, McpServer, McpServerStatus, Mode, Prompt, Query, Resume, StatedConfig,
+    SystemSubtype,
 };
 use serde_json::{Map, Value};
 
 use super::decode::{AcpCodec, note};
 use crate::codec::Step;
-use crate::emit::{self, AskedValues, SessionMode, report_model};
+use crate::emit::{self, AskedValues, SessionMode, commands, commands_event, models, report_model};
 use crate::json::{JsonFields as _, one};
 
 /// How we drive it, in `sessionStarted`.
@@ -87,7 +88,14 @@ impl Session {
         if !self.modes.is_empty() {
             return self.modes.clone();
         }
-        values(self.option("mode").list("options"))
+        choices(self.option("mode").list("options")).iter().filter_map(|choice| choice.string("value")).collect()
+    }
+
+    /// The models it offers, one way or the other; absent if it lists none.
+    pub(super) fn offered_models(&self) -> Option<Vec<AgentModel>> {
+        let own = self.reported.field("models").field("availableModels");
+        let listed = own.or(self.option("model").field("options"))?.as_array()?;
+        Some(models(&choices(listed)))
     }
 }
 
@@ -97,10 +105,10 @@ fn unnamed(native: String) -> SessionMode {
 }
 
 /// The values of a choice, which may come in groups.
-fn values(options: &[Value]) -> Vec<String> {
-    let one = |option: &Value| match option.string("value") {
-        Some(value) => vec![value],
-        None => values(option.list("options")),
+fn choices(options: &[Value]) -> Vec<Value> {
+    let one = |choice: &Value| match choice.field("options").and_then(Value::as_array) {
+        Some(group) => choices(group),
+        None => vec![choice.clone()],
     };
     options.iter().flat_map(one).collect()
 }
@@ -159,6 +167,8 @@ impl AcpCodec {
                 steering: facts.is_live().then_some(false),
                 modes: lists_modes.then(|| session.offered_modes()),
                 stores_empty_conversations: None,
+                commands: session.reported.get("commands").map(|_| commands(session.reported.list("commands"))),
+                models: session.offered_models(),
                 data,
             }));
         }
@@ -204,9 +214,9 @@ impl AcpCodec {
             "config_option_update" => self.options_changed(&Value::Object(update), out),
             "available_commands_update" => {
                 let commands = update.shift_remove("availableCommands").unwrap_or_default();
-                let data = one("commands", commands);
-                self.session.reported.extend(data.clone());
-                self.report_later(note(SystemSubtype::COMMANDS, None, data), out);
+                self.session.reported.insert(Query::Commands.word().to_owned(), commands);
+                let listed = commands_event(self.session.reported.list(Query::Commands.word()));
+                self.report_later(listed, out);
             }
             "usage_update" => {
                 self.spent.cost_is(&update);

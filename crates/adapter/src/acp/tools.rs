@@ -1,6 +1,6 @@
 //! Tool calls: `tool_call`, `tool_call_update`, and those that only a question shows.
 
-use multitap_event::{Timestamp, ToolKind, ToolOutcome};
+use multitap_event::{Timestamp, ToolKind, ToolOutcome, one_line};
 use serde_json::Value;
 
 use super::content::{Change, Shown, made};
@@ -9,7 +9,6 @@ use super::wire::ToolCall;
 use crate::codec::Step;
 use crate::emit::{OpenTool, ToolEnd, Tools};
 use crate::json::JsonFields as _;
-use crate::words::one_line;
 
 /// What is kept beside an open call.
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@
 //! drop plan entries with an unknown status or without a priority, conversations without a folder, and all models. They
 //! also take 2.5 times as long as a plain derive for a piece of text.
 
-use multitap_event::ToolId;
+use multitap_event::{Image, ToolId};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -35,6 +35,28 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
     Value::deserialize(deserializer).map(Some)
 }
 
+impl<'a> Head<'a> {
+    /// A piece of text, if it is written as Gemini writes it. Such lines come by the thousand, and reading them in one
+    /// go takes half the time.
+    pub(super) fn piece(line: &'a str) -> Option<Self> {
+        let rest = line.strip_prefix(r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"#)?;
+        let (session_id, rest) = word(rest)?;
+        let (session_update, rest) = word(rest.strip_prefix(r#","update":{"sessionUpdate":"#)?)?;
+        let (piece, rest) = word(rest.strip_prefix(r#","content":{"type":"text","text":"#)?)?;
+        let update = Update { session_update: Some(session_update), piece: Some(piece), ..Update::default() };
+        let params = HeadParams { session_id: Some(session_id), update: Some(update) };
+        let method = Some("session/update".into());
+        (rest == "}}}}").then_some(Self { id: None, method, result: None, error: None, params: Some(params) })
+    }
+}
+
+/// The word that the text begins with, and what follows it.
+fn word(text: &str) -> Option<(Word<'_>, &str)> {
+    let mut words = serde_json::Deserializer::from_str(text).into_iter();
+    let word = words.next()?.ok()?;
+    Some((word, &text[words.byte_offset()..]))
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct HeadParams<'a> {
@@ -52,7 +74,10 @@ pub(super) struct Update<'a> {
     #[serde(borrow)]
     pub(super) session_update: Option<Word<'a>>,
     #[serde(borrow)]
-    pub(super) content: Content<'a>,
+    content: Content<'a>,
+    /// The content, where it was read as text already.
+    #[serde(skip)]
+    piece: Option<Word<'a>>,
     #[serde(borrow)]
     pub(super) message_id: Option<Word<'a>>,
     #[serde(rename = "_meta")]
@@ -60,6 +85,14 @@ pub(super) struct Update<'a> {
 }
 
 impl Update<'_> {
+    pub(super) fn text(&self) -> String {
+        self.piece.as_deref().map_or_else(|| self.content.text(), str::to_owned)
+    }
+
+    pub(super) fn image(&self) -> Option<Image> {
+        self.content.image()
+    }
+
     /// The call of the sub-agent that says it.
     pub(super) fn parent(&self) -> Option<ToolId> {
         self.meta.field("claudeCode").text("parentToolUseId").map(Into::into)
@@ -149,4 +182,33 @@ pub(super) struct PermissionOption {
 #[serde(rename_all = "camelCase")]
 pub(super) struct CancelRequest {
     pub(super) request_id: Value,
+}
+
+#[cfg(test)]
+mod tests {
+    use multitap_testkit::fixture;
+
+    use super::*;
+
+    #[test]
+    fn a_piece_reads_as_any_other_line() {
+        fn said(head: Head<'_>) -> (Option<Value>, String, Option<String>, Option<String>, String) {
+            let word = |word: Option<Word<'_>>| word.map(|word| word.0.into_owned());
+            let params = head.params.unwrap();
+            let update = params.update.unwrap();
+            let text = update.text();
+            (head.id, head.method.unwrap().0.into_owned(), word(params.session_id), word(update.session_update), text)
+        }
+
+        let mut pieces = 0;
+        for recording in fixture::all("gemini").unwrap() {
+            for line in recording.stdout() {
+                if let Some(piece) = Head::piece(line) {
+                    assert_eq!(said(piece), said(serde_json::from_str(line).unwrap()), "{line}");
+                    pieces += 1;
+                }
+            }
+        }
+        assert!(pieces > 200, "only {pieces} lines look as expected: has Gemini's form changed?");
+    }
 }

@@ -192,5 +192,5 @@ fn guess(response: &Map<String, Value>) -> Option<AgentRequest> {
 fn answer(what: Query, mut data: Map<String, Value>) -> EventKind {
     // A picture for a terminal, larger than all it shows.
     data.shift_remove("gridRows");
-    note(what.subtype(), None, data)
+    note(what.word(), None, data)
 }

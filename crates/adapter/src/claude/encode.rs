@@ -7,6 +7,7 @@ use super::control::AgentRequest;
 use super::decode::{ClaudeCodec, note};
 use super::native_mode;
 use crate::codec::Step;
+use crate::emit::{commands_event, models, models_event};
 use crate::json::one;
 
 impl ClaudeCodec {
@@ -41,15 +42,17 @@ impl ClaudeCodec {
 
     fn query(&mut self, what: Query, out: &mut Step) {
         let known = match what {
-            Query::Commands | Query::Models | Query::Account => self.session.capabilities.get(what.subtype()),
+            Query::Commands | Query::Models | Query::Account => self.session.capabilities.get(what.word()),
             Query::McpStatus | Query::Context => {
                 out.lines.push(self.send_request(AgentRequest::Query(what)));
                 return;
             }
         };
-        match known {
-            Some(known) => out.events.push(note(what.subtype(), None, one(what.subtype(), known.clone()))),
-            None => self.emit.refuse(format!("claude has not told its {}", what.subtype()), out),
+        match (what, known) {
+            (Query::Commands, Some(Value::Array(commands))) => out.events.push(commands_event(commands)),
+            (Query::Models, Some(Value::Array(list))) => out.events.push(models_event(models(list))),
+            (_, Some(known)) => out.events.push(note(what.word(), None, one(what.word(), known.clone()))),
+            (_, None) => self.emit.refuse(format!("claude has not reported its {}", what.word()), out),
         }
     }
 }

@@ -11,7 +11,7 @@ mod wire;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use multitap_event::AgentType;
+use multitap_event::{AgentType, one_line};
 
 pub(crate) use entry::Stored;
 
@@ -19,7 +19,6 @@ use self::wire::Entry;
 use crate::history::file::{self, name};
 use crate::history::{Here, StoredSession};
 use crate::json::JsonFields as _;
-use crate::words::one_line;
 
 /// The longest name of a folder; what is longer goes on with a digest.
 const LONGEST: usize = 200;

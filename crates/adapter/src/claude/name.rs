@@ -1,10 +1,9 @@
 //! Claude's tools by name: what sort each is, and one line for people about a call.
 
-use multitap_event::ToolKind;
+use multitap_event::{ToolKind, one_line};
 use serde_json::{Map, Value};
 
 use crate::json::JsonFields as _;
-use crate::words::one_line;
 
 /// Server and tool of `mcp__SERVER__TOOL`.
 pub(super) fn mcp(name: &str) -> Option<(&str, &str)> {

@@ -1,6 +1,8 @@
 //! Questions: what Claude wants to do, reported so that anybody can answer.
 
-use multitap_event::{AskedQuestion, Choice, ChoiceKind, Details, Edit, Elicitation, Question, ToolId, option};
+use multitap_event::{
+    AskedQuestion, Choice, ChoiceKind, Details, Edit, Elicitation, Question, ToolId, one_line, option,
+};
 use serde_json::{Map, Value, json};
 
 use super::answer::reply;
@@ -10,7 +12,6 @@ use super::name::{mcp, title};
 use super::wire::AskedTool;
 use crate::codec::Step;
 use crate::json::JsonFields as _;
-use crate::words::one_line;
 use crate::{emit, form};
 
 /// What Claude hears when it wants to change something before its plan is approved.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::decode::{ClaudeCodec, own_fields};
 use crate::codec::Step;
-use crate::emit::{ModeNews, SessionFacts, SessionMode};
+use crate::emit::{ModeNews, SessionFacts, SessionMode, commands, models};
 use crate::history::StoredSession;
 use crate::json::JsonFields as _;
 
@@ -48,9 +48,16 @@ impl ClaudeCodec {
         self.session.capabilities =
             CAPABILITIES.into_iter().filter_map(|key| Some((key.to_owned(), reply.shift_remove(key)?))).collect();
         facts.start(out);
+        let mut data = self.session.capabilities.clone();
+        let mut list = |key: &str| match data.shift_remove(key) {
+            Some(Value::Array(list)) => Some(list),
+            _ => None,
+        };
         out.events.push(EventKind::Capabilities(AgentCapabilities {
             steering: Some(false),
-            data: self.session.capabilities.clone(),
+            commands: list("commands").map(|list| commands(&list)),
+            models: list("models").map(|list| models(&list)),
+            data,
             ..AgentCapabilities::default()
         }));
     }

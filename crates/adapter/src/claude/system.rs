@@ -1,12 +1,12 @@
 //! `system` lines: the beginning of a turn, its mode, retries, background work, and notes of all sorts.
 
-use multitap_event::{AuthStatus, EventKind, Retry, SystemSubtype, ToolProgress};
+use multitap_event::{AuthStatus, EventKind, Retry, SystemSubtype, ToolProgress, one_line};
 use serde_json::{Map, Value};
 
 use super::decode::{ClaudeCodec, note};
 use crate::codec::Step;
+use crate::emit::commands_event;
 use crate::json::JsonFields as _;
-use crate::words::one_line;
 
 fn text<'a>(line: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
     line.text(key).filter(|text| !text.is_empty())
@@ -39,8 +39,10 @@ impl ClaudeCodec {
             // How much was thought stands in the result.
             "thinking_tokens" => {}
             _ => {
-                if let Some(commands) = line.get("commands").filter(|_| subtype == "commands_changed") {
-                    self.session.capabilities.insert("commands".to_owned(), commands.clone());
+                if let Some(Value::Array(commands)) = line.get("commands").filter(|_| subtype == "commands_changed") {
+                    out.events.push(commands_event(commands));
+                    self.session.capabilities.insert("commands".to_owned(), commands.clone().into());
+                    return;
                 }
                 let message = ["message", "content", "text", "summary"].into_iter().find_map(|key| text(&line, key));
                 out.events.push(note(&subtype, message.map(one_line), line));

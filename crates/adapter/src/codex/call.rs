@@ -1,6 +1,6 @@
 //! Tool calls in stored sessions, as the model wrote them: a name, arguments as text, an output as text.
 
-use multitap_event::{FileChange, FileChangeType, Timestamp, ToolId, ToolKind};
+use multitap_event::{FileChange, FileChangeType, Timestamp, ToolId, ToolKind, one_line};
 use serde_json::Value;
 
 use super::change;
@@ -12,7 +12,6 @@ use super::wire::Fields;
 use crate::codec::Step;
 use crate::diff;
 use crate::json::{JsonFields as _, one};
-use crate::words::one_line;
 
 impl CodexCodec {
     pub(super) fn stored_call(&mut self, call: &Fields, now: Timestamp, out: &mut Step) {

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_turn_takes_up_the_conversation() {
+    fn the_next_turn_resumes_the_conversation() {
         let mut codec = plan(&config(None), Box::new(NoFiles), unset()).unwrap().codec;
         let image = Image { media_type: "image/png".to_owned(), data: "AAAA".to_owned() };
         let prompt = Prompt { images: vec![image], ..Prompt::text("look") };

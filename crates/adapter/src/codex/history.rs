@@ -12,7 +12,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use multitap_event::{AgentType, Timestamp};
+use multitap_event::{AgentType, Timestamp, one_line};
 use ruzstd::decoding::StreamingDecoder;
 
 use self::lineage::{Lineage, Store, Titles};
@@ -25,7 +25,6 @@ use crate::codec::{Codec as _, End, Step};
 use crate::history::file::{self, Lines, name};
 use crate::history::{Entries, EntryEvents, Here, StoredSession};
 use crate::json::{JsonFields as _, one};
-use crate::words::one_line;
 
 const ACTIVE: &str = "sessions";
 const ARCHIVED: &str = "archived_sessions";

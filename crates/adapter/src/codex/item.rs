@@ -2,7 +2,7 @@
 
 use multitap_event::{
     AgentError, AgentErrorKind, AgentType, EventKind, Image, MessageId, Severity, SystemSubtype, Timestamp, ToolId,
-    ToolKind, UserMessage,
+    ToolKind, UserMessage, one_line,
 };
 use serde_json::{Map, Value};
 
@@ -15,7 +15,6 @@ use super::wire::{Fields, present, underscored};
 use crate::codec::Step;
 use crate::emit::{More, Voice};
 use crate::json::{self, JsonFields as _, one, text_of, text_of_blocks};
-use crate::words::one_line;
 
 /// Where an item is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

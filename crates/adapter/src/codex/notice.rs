@@ -1,6 +1,6 @@
 //! The app-server's notifications.
 
-use multitap_event::{AuthStatus, EventKind, McpServerStatus, SystemSubtype, Timestamp};
+use multitap_event::{AuthStatus, EventKind, McpServerStatus, SystemSubtype, Timestamp, one_line};
 use serde_json::{Map, Value};
 
 use super::decode::{APP_SERVER, CodexCodec};
@@ -13,7 +13,6 @@ use crate::codec::Step;
 use crate::emit::{self, Voice};
 use crate::json::JsonFields as _;
 use crate::line::unrecognized;
-use crate::words::one_line;
 
 /// A `system` event with what a line reports, without what only serves the transport.
 pub(super) fn note(subtype: &str, message: Option<String>, mut data: Map<String, Value>) -> EventKind {

@@ -1,6 +1,8 @@
 //! Questions: what Codex wants to do or know, reported so that anybody can answer. Several may be open at once.
 
-use multitap_event::{AskedQuestion, Choice, ChoiceKind, Details, Elicitation, Question, QuestionId, ToolId, option};
+use multitap_event::{
+    AskedQuestion, Choice, ChoiceKind, Details, Elicitation, Question, QuestionId, ToolId, one_line, option,
+};
 use serde_json::{Map, Value, json};
 
 use super::change;
@@ -13,7 +15,6 @@ use super::tools::OpenTool;
 use super::wire::{Fields, present};
 use crate::codec::Step;
 use crate::json::JsonFields as _;
-use crate::words::one_line;
 use crate::{emit, form};
 
 pub(super) type Open = emit::OpenQuestion<Native>;

@@ -8,6 +8,7 @@ use super::notice::note;
 use super::sandbox::OwnSandbox;
 use super::wire::{Fields, Reply, ReplyError};
 use crate::codec::Step;
+use crate::emit::{commands_event, models, models_event};
 use crate::json::{JsonFields as _, one};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -212,12 +213,12 @@ fn guess(result: &Fields) -> Option<AgentRequest> {
 /// The answer to a question about Codex itself.
 fn reported(what: Query, result: Fields) -> EventKind {
     let data = match what {
-        Query::Models => one("models", result.list("data")),
+        Query::Models => return models_event(models(result.list("data"))),
+        Query::Commands => return commands_event(&commands(&result)),
         Query::McpStatus => one("mcpServers", result.list("data")),
-        Query::Commands => one("commands", commands(&result)),
         Query::Account | Query::Context => result.0,
     };
-    note(what.subtype(), None, data)
+    note(what.word(), None, data)
 }
 
 /// Slash commands that we carry out, then the skills, which are named in a prompt with a `$`.

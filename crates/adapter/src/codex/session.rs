@@ -40,7 +40,7 @@ impl CodexCodec {
             }
             self.start(out);
         }
-        let mut data = reply.0.clone();
+        let mut data = present(reply.0.clone());
         if let Some(thread) = data.get_mut("thread").and_then(Value::as_object_mut) {
             thread.shift_remove("turns");
         }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 
-use multitap_event::{AgentCapabilities, EventKind, SystemSubtype, Timestamp};
+use multitap_event::{AgentCapabilities, EventKind, SystemSubtype, Timestamp, one_line};
 use serde_json::{Map, Value, json};
 
 use super::decode::CodexCodec;
@@ -19,7 +19,6 @@ use super::wire::{Fields, present};
 use crate::codec::Step;
 use crate::emit::{More, STORED, Voice};
 use crate::json::JsonFields as _;
-use crate::words::one_line;
 
 /// Messages of which the other copy has not come yet.
 #[derive(Debug, Default)]

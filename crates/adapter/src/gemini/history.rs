@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use multitap_event::{AgentType, Timestamp};
+use multitap_event::{AgentType, Timestamp, one_line};
 use multitap_process::{Line, MAX_LINE};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
@@ -23,7 +23,6 @@ use self::wire::StoredMessage as _;
 use crate::history::file::{self, Lines, name};
 use crate::history::{Here, StoredSession};
 use crate::json::JsonFields as _;
-use crate::words::one_line;
 
 /// The longest path of a folder that is read from a project's mark.
 const LONGEST_PATH: u64 = 64 * 1024;

@@ -1,10 +1,9 @@
 //! Gemini's tools by name: what sort each is, and one line for people about a call.
 
-use multitap_event::ToolKind;
+use multitap_event::{ToolKind, one_line};
 use serde_json::{Map, Value};
 
 use crate::json::JsonFields as _;
-use crate::words::one_line;
 
 /// The tool's name in the id of a call: `run_shell_command__call_78bb84eb59`.
 pub(crate) fn of_call(id: &str) -> Option<&str> {

@@ -108,7 +108,7 @@ impl StreamCodec {
                 out.events.push(EventKind::Error(self.emit.refused(why).about(Setting::Thinking)));
             }
             Command::Query { what } => {
-                let setting = format!("a question about its {}", what.subtype());
+                let setting = format!("a question about its {}", what.word());
                 self.emit.refuse(unsupported(setting, "without ACP it does not tell").to_string(), out);
             }
         }

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use multitap_event::Timestamp;
 use multitap_process::{Line, LineBuffer, MAX_LINE};
+use serde::Deserialize;
 
 use crate::line::repaired;
-use serde::Deserialize;
 
 const READ: usize = 64 * 1024;
 /// How far a file is read to find out what it is about.

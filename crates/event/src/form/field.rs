@@ -335,7 +335,6 @@ fn is_scheme(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
 }
 
-/// A typed number.
 fn parsed(text: &str) -> Option<Number> {
     let whole = text.parse::<i64>().ok().map(Number::from);
     whole.or_else(|| Number::from_f64(text.parse::<f64>().ok()?))

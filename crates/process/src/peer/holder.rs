@@ -16,7 +16,6 @@ pub(super) struct Holders {
     of_agents: HashSet<u64>,
     /// Sockets that were found in no process.
     unseen: HashSet<u64>,
-    /// The processes of agents.
     agents: Vec<Pid>,
     /// A process of an agent hides its files.
     agent_hides: bool,

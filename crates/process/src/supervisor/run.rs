@@ -131,7 +131,6 @@ async fn report(line: &mut OwnedWriteHalf, report: Report) {
 /// Orders come in at one half, reports go out at the other.
 type LifeLine = (Lines<BufReader<OwnedReadHalf>>, OwnedWriteHalf);
 
-/// How descendants are ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum EndMode {
     /// Terminate, then kill after a grace period.
@@ -215,7 +214,6 @@ impl Supervisor {
         }
     }
 
-    /// Ends all descendants.
     async fn end_all(&mut self, manner: EndMode) {
         let begun = Instant::now();
         let mut asked = HashSet::new();

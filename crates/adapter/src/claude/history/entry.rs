@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
 
-use multitap_event::{EventKind, Retry, Role, SystemSubtype, TextChunk, Timestamp};
+use multitap_event::{EventKind, Retry, Role, SystemSubtype, TextChunk, Timestamp, one_line};
 use serde_json::{Map, Value};
 
 use super::local::{Typed, inside, prompt_of, typed};
@@ -21,7 +21,6 @@ use crate::codec::{Codec as _, End, Step};
 use crate::history::{Entries, EntryEvents, StoredSession};
 use crate::json::{JsonFields as _, one};
 use crate::line::unrecognized;
-use crate::words::one_line;
 
 /// What Claude keeps for itself.
 const SILENT: [&str; 12] = [
