@@ -296,10 +296,8 @@ const STILL_USED: &[(&str, usize)] = &[
     ("ARCHITECTURE.md", 1),
     ("CONTRIBUTING.md", 1),
     ("README.md", 1),
-    ("crates/adapter", 19),
     ("crates/bridge", 2),
     ("crates/cli", 2),
-    ("crates/event", 2),
     ("crates/serve", 9),
     ("docs", 14),
 ];

@@ -36,7 +36,6 @@ impl Readers {
         Self { path, this, turns: Arc::new(Semaphore::new(READERS)), idle: Arc::default() }
     }
 
-    /// Reads on another thread.
     pub(super) async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Connection, &Process) -> Result<T, StoreError> + Send + 'static,
