@@ -79,7 +79,7 @@ fn soak() -> Result<()> {
 
 fn fuzz(args: &[String]) -> Result<()> {
     let seconds: u64 = args.first().map_or(Ok(60), |seconds| seconds.parse()).context("SECONDS is a number")?;
-    let mut command = cargo(&["test", "--package", "multitap", "--bin", "multitap", "--", "settings::fuzz"]);
+    let mut command = cargo(&["test", "--package", "multitap", "--bin", "multitap", "--", "settings::tests::fuzz"]);
     succeed(command.env("MULTITAP_FUZZ", seconds.to_string()))
 }
 

@@ -1,6 +1,6 @@
 //! The agent card: what an agent is, where it is reached, and what it can do; one model for 0.3 and 1.0.
 //!
-//! Written in either form, or as the union of both, which every client finds its own fields in; read from any of them.
+//! Written for either version, or with the fields of both; read from any of these.
 
 mod read;
 mod security;
@@ -12,7 +12,7 @@ pub use security::{SecurityRequirement, SecurityScheme};
 
 use crate::dialect::Dialect;
 
-/// Which fields a card is written with.
+/// The versions whose fields a card is written with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Form {
     V0_3,
@@ -30,12 +30,11 @@ pub struct Card {
     pub provider: Option<Provider>,
     pub documentation_url: Option<String>,
     pub icon_url: Option<String>,
-    /// The best first.
+    /// The preferred one first.
     pub interfaces: Vec<Interface>,
     pub capabilities: Capabilities,
-    /// By name.
     pub security_schemes: Vec<(String, SecurityScheme)>,
-    /// One of these must be met; none: everybody may come in.
+    /// One of these must be met; if empty, no authentication is needed.
     pub security_requirements: Vec<SecurityRequirement>,
     pub input_modes: Vec<String>,
     pub output_modes: Vec<String>,
@@ -48,14 +47,14 @@ pub struct Provider {
     pub url: String,
 }
 
-/// A way to reach the agent.
+/// An address of the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
     pub url: String,
     pub binding: Binding,
     /// Of the protocol, such as `0.3` or `1.0`.
     pub version: String,
-    /// To be named in every request of 1.0 that goes there.
+    /// Required in every request of 1.0 to this interface.
     pub tenant: Option<String>,
 }
 
@@ -64,13 +63,13 @@ impl Interface {
         Self { url: url.into(), binding, version: dialect.version().to_owned(), tenant: None }
     }
 
-    /// None if it is a version that we do not speak.
+    /// `None` for a version that we do not speak.
     pub fn dialect(&self) -> Option<Dialect> {
         Dialect::of_version(&self.version)
     }
 }
 
-/// How requests travel.
+/// The transport.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Binding {
     JsonRpc,
@@ -102,14 +101,14 @@ impl From<&str> for Binding {
 pub struct Capabilities {
     pub streaming: bool,
     pub push_notifications: bool,
-    /// Only 0.3 has a word for it.
+    /// Only in 0.3.
     pub state_transition_history: bool,
-    /// Who has signed in is shown more.
+    /// Authenticated clients get a larger card.
     pub extended_card: bool,
     pub extensions: Vec<Extension>,
 }
 
-/// Something the agent can do beyond the protocol.
+/// A capability beyond the protocol.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Extension {
     pub uri: String,
@@ -126,7 +125,7 @@ pub struct Skill {
     pub description: String,
     pub tags: Vec<String>,
     pub examples: Vec<String>,
-    /// Empty: those of the card.
+    /// If empty, those of the card.
     pub input_modes: Vec<String>,
     pub output_modes: Vec<String>,
     pub security_requirements: Vec<SecurityRequirement>,

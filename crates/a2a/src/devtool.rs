@@ -224,7 +224,6 @@ pub struct ToolCallConfirmation {
     pub is_coder: bool,
 }
 
-/// A slash command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlashCommand {
     pub name: String,

@@ -65,15 +65,6 @@ impl Dialect {
         params::write_task_push_config(self, task_id, config)
     }
 
-    /// The `result` of listing a task's push configs.
-    pub fn write_push_configs(self, task_id: &str, configs: &[PushConfig]) -> Value {
-        let configs = configs.iter().map(|config| self.write_push_config(task_id, config)).collect();
-        match self {
-            Self::V0_3 => Value::Array(configs),
-            Self::V1_0 => Value::from_iter([("configs", Value::Array(configs)), ("nextPageToken", Value::from(""))]),
-        }
-    }
-
     pub fn read_update(self, value: &Value) -> Result<Update, Error> {
         model::update(self, &Node::of_agent("update", value)?)
     }
@@ -133,8 +124,8 @@ impl Dialect {
 
     pub(crate) fn state_word(self, state: TaskState) -> &'static str {
         match self {
-            Self::V0_3 => state.word(),
-            Self::V1_0 => v1_0::state_word(state),
+            Self::V0_3 => state.words().0,
+            Self::V1_0 => state.words().1,
         }
     }
 }

@@ -42,7 +42,12 @@ impl Error {
 
     /// The status on REST.
     pub fn http_status(&self) -> u16 {
-        self.kind.http_status()
+        self.kind.written().1
+    }
+
+    /// The word of `google.rpc.Code` for it.
+    fn rpc_status(&self) -> &'static str {
+        self.kind.written().2
     }
 
     /// The word for it in `google.rpc.ErrorInfo`; the errors of JSON-RPC itself have none.
@@ -97,92 +102,42 @@ impl ErrorKind {
         Self::NotController,
     ];
 
-    pub fn code(self) -> i64 {
+    /// Its code on JSON-RPC, its status on REST, the word of `google.rpc.Code`, and the reason in `google.rpc.ErrorInfo`,
+    /// which the errors of JSON-RPC itself do not have.
+    fn written(self) -> (i64, u16, &'static str, Option<&'static str>) {
         match self {
-            Self::Parse => -32700,
-            Self::InvalidRequest => -32600,
-            Self::MethodNotFound => -32601,
-            Self::InvalidParams => -32602,
-            Self::Internal => -32603,
-            Self::TaskNotFound => -32001,
-            Self::TaskNotCancelable => -32002,
-            Self::PushNotSupported => -32003,
-            Self::UnsupportedOperation => -32004,
-            Self::ContentTypeNotSupported => -32005,
-            Self::InvalidAgentResponse => -32006,
-            Self::ExtendedCardNotConfigured => -32007,
-            Self::ExtensionRequired => -32008,
-            Self::VersionNotSupported => -32009,
-            Self::QuestionSettled => -32011,
-            Self::NotController => -32012,
-            Self::Other(code) => code,
+            Self::Parse => (-32700, 400, "INVALID_ARGUMENT", None),
+            Self::InvalidRequest => (-32600, 400, "INVALID_ARGUMENT", None),
+            Self::MethodNotFound => (-32601, 404, "UNIMPLEMENTED", None),
+            Self::InvalidParams => (-32602, 400, "INVALID_ARGUMENT", None),
+            Self::Internal => (-32603, 500, "INTERNAL", None),
+            Self::TaskNotFound => (-32001, 404, "NOT_FOUND", Some("TASK_NOT_FOUND")),
+            Self::TaskNotCancelable => (-32002, 400, "FAILED_PRECONDITION", Some("TASK_NOT_CANCELABLE")),
+            Self::PushNotSupported => (-32003, 400, "FAILED_PRECONDITION", Some("PUSH_NOTIFICATION_NOT_SUPPORTED")),
+            Self::UnsupportedOperation => (-32004, 400, "FAILED_PRECONDITION", Some("UNSUPPORTED_OPERATION")),
+            Self::ContentTypeNotSupported => (-32005, 400, "INVALID_ARGUMENT", Some("CONTENT_TYPE_NOT_SUPPORTED")),
+            Self::InvalidAgentResponse => (-32006, 500, "INTERNAL", Some("INVALID_AGENT_RESPONSE")),
+            Self::ExtendedCardNotConfigured => {
+                (-32007, 400, "FAILED_PRECONDITION", Some("EXTENDED_AGENT_CARD_NOT_CONFIGURED"))
+            }
+            Self::ExtensionRequired => (-32008, 400, "FAILED_PRECONDITION", Some("EXTENSION_SUPPORT_REQUIRED")),
+            Self::VersionNotSupported => (-32009, 400, "FAILED_PRECONDITION", Some("VERSION_NOT_SUPPORTED")),
+            Self::QuestionSettled => (-32011, 409, "ABORTED", Some("QUESTION_SETTLED")),
+            Self::NotController => (-32012, 403, "PERMISSION_DENIED", Some("NOT_CONTROLLER")),
+            Self::Other(code) => (code, 500, "UNKNOWN", None),
         }
+    }
+
+    pub fn code(self) -> i64 {
+        self.written().0
+    }
+
+    fn reason(self) -> Option<&'static str> {
+        self.written().3
     }
 
     pub fn of_code(code: i64) -> Self {
         Self::NAMED.into_iter().find(|kind| kind.code() == code).unwrap_or(Self::Other(code))
-    }
-
-    pub fn http_status(self) -> u16 {
-        match self {
-            Self::TaskNotFound | Self::MethodNotFound => 404,
-            Self::QuestionSettled => 409,
-            Self::NotController => 403,
-            Self::Internal | Self::InvalidAgentResponse | Self::Other(_) => 500,
-            Self::Parse
-            | Self::InvalidRequest
-            | Self::InvalidParams
-            | Self::TaskNotCancelable
-            | Self::PushNotSupported
-            | Self::UnsupportedOperation
-            | Self::ContentTypeNotSupported
-            | Self::ExtendedCardNotConfigured
-            | Self::ExtensionRequired
-            | Self::VersionNotSupported => 400,
-        }
-    }
-
-    /// The word of `google.rpc.Code` for it.
-    pub fn rpc_status(self) -> &'static str {
-        match self {
-            Self::TaskNotFound => "NOT_FOUND",
-            Self::MethodNotFound => "UNIMPLEMENTED",
-            Self::QuestionSettled => "ABORTED",
-            Self::NotController => "PERMISSION_DENIED",
-            Self::Internal | Self::InvalidAgentResponse => "INTERNAL",
-            Self::Other(_) => "UNKNOWN",
-            Self::Parse | Self::InvalidRequest | Self::InvalidParams | Self::ContentTypeNotSupported => {
-                "INVALID_ARGUMENT"
-            }
-            Self::TaskNotCancelable
-            | Self::PushNotSupported
-            | Self::UnsupportedOperation
-            | Self::ExtendedCardNotConfigured
-            | Self::ExtensionRequired
-            | Self::VersionNotSupported => "FAILED_PRECONDITION",
-        }
-    }
-
-    pub fn reason(self) -> Option<&'static str> {
-        Some(match self {
-            Self::TaskNotFound => "TASK_NOT_FOUND",
-            Self::TaskNotCancelable => "TASK_NOT_CANCELABLE",
-            Self::PushNotSupported => "PUSH_NOTIFICATION_NOT_SUPPORTED",
-            Self::UnsupportedOperation => "UNSUPPORTED_OPERATION",
-            Self::ContentTypeNotSupported => "CONTENT_TYPE_NOT_SUPPORTED",
-            Self::InvalidAgentResponse => "INVALID_AGENT_RESPONSE",
-            Self::ExtendedCardNotConfigured => "EXTENDED_AGENT_CARD_NOT_CONFIGURED",
-            Self::ExtensionRequired => "EXTENSION_SUPPORT_REQUIRED",
-            Self::VersionNotSupported => "VERSION_NOT_SUPPORTED",
-            Self::QuestionSettled => "QUESTION_SETTLED",
-            Self::NotController => "NOT_CONTROLLER",
-            Self::Parse
-            | Self::InvalidRequest
-            | Self::MethodNotFound
-            | Self::InvalidParams
-            | Self::Internal
-            | Self::Other(_) => return None,
-        })
     }
 
     /// Who gave the reason its name.

@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorKind};
 use crate::model::Map;
 
-/// The key of the number in a message's metadata.
+/// Its key in a message's metadata.
 pub const KEY: &str = "multitap/hops";
 
 /// A message that has passed through this many agents is refused.

@@ -1,11 +1,11 @@
-//! Messages, tasks, and what a stream tells of them: one model, whatever dialect they are written in.
+//! Messages, tasks and updates: one model for all dialects.
 
 use serde_json::Value;
 
-/// What a client or an extension adds; kept as it came, in its order.
+/// Fields of a client or an extension; kept as received, in order.
 pub type Map = serde_json::Map<String, Value>;
 
-/// Something said by the user or by the agent.
+/// A message of the user or of the agent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Message {
     pub message_id: String,
@@ -13,15 +13,15 @@ pub struct Message {
     pub parts: Vec<Part>,
     pub context_id: Option<String>,
     pub task_id: Option<String>,
-    /// Other tasks it speaks of.
+    /// Other tasks that it refers to.
     pub reference_task_ids: Vec<String>,
-    /// The URIs of the extensions it makes use of.
+    /// The URIs of the extensions that it uses.
     pub extensions: Vec<String>,
     pub metadata: Map,
 }
 
 impl Message {
-    /// All its text, part after part on lines of their own.
+    /// Its text parts, joined by line breaks.
     pub fn text(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match &part.content {
             Content::Text(text) => Some(text.as_str()),
@@ -31,7 +31,6 @@ impl Message {
     }
 }
 
-/// Who speaks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Role {
     #[default]
@@ -39,7 +38,7 @@ pub enum Role {
     Agent,
 }
 
-/// A piece of a message or of an artifact.
+/// A part of a message or of an artifact.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
     pub content: Content,
@@ -62,18 +61,16 @@ impl Part {
     }
 }
 
-/// What a part holds.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     Text(String),
-    /// A file's bytes, in base64 as they came.
+    /// A file's bytes, in base64.
     Raw(String),
-    /// Where a file is.
+    /// The address of a file.
     Url(String),
     Data(Value),
 }
 
-/// A piece of work with a life of its own.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Task {
     pub id: String,
@@ -84,7 +81,7 @@ pub struct Task {
     pub metadata: Map,
 }
 
-/// Where a task stands.
+/// The state of a task.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TaskStatus {
     pub state: TaskState,
@@ -95,7 +92,7 @@ pub struct TaskStatus {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum TaskState {
-    /// None that this version knows.
+    /// Unknown to this version.
     #[default]
     Unknown,
     Submitted,
@@ -121,27 +118,31 @@ impl TaskState {
         Self::Rejected,
     ];
 
-    /// Its name, as 0.3 writes it.
+    /// Its name in 0.3.
     pub fn word(self) -> &'static str {
+        self.words().0
+    }
+
+    /// Its names in 0.3 and in 1.0.
+    pub(crate) fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::Unknown => "unknown",
-            Self::Submitted => "submitted",
-            Self::Working => "working",
-            Self::InputRequired => "input-required",
-            Self::AuthRequired => "auth-required",
-            Self::Completed => "completed",
-            Self::Canceled => "canceled",
-            Self::Failed => "failed",
-            Self::Rejected => "rejected",
+            Self::Unknown => ("unknown", "TASK_STATE_UNSPECIFIED"),
+            Self::Submitted => ("submitted", "TASK_STATE_SUBMITTED"),
+            Self::Working => ("working", "TASK_STATE_WORKING"),
+            Self::InputRequired => ("input-required", "TASK_STATE_INPUT_REQUIRED"),
+            Self::AuthRequired => ("auth-required", "TASK_STATE_AUTH_REQUIRED"),
+            Self::Completed => ("completed", "TASK_STATE_COMPLETED"),
+            Self::Canceled => ("canceled", "TASK_STATE_CANCELED"),
+            Self::Failed => ("failed", "TASK_STATE_FAILED"),
+            Self::Rejected => ("rejected", "TASK_STATE_REJECTED"),
         }
     }
 
-    /// The state of that name.
+    /// The state with that name in 0.3.
     pub fn of_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.word() == word)
     }
 
-    /// Whether the task is over.
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Canceled | Self::Failed | Self::Rejected)
     }
@@ -152,7 +153,7 @@ impl TaskState {
     }
 }
 
-/// Something a task brought forth.
+/// A result of a task.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Artifact {
     pub artifact_id: String,
@@ -163,7 +164,7 @@ pub struct Artifact {
     pub metadata: Map,
 }
 
-/// One thing that a stream tells.
+/// An item of a stream.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Update {
     Task(Task),
@@ -172,30 +173,29 @@ pub enum Update {
     Artifact(ArtifactUpdate),
 }
 
-/// A task's status changed, or the agent said something about it.
+/// A change of a task's status, or a message of the agent about it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StatusUpdate {
     pub task_id: String,
     pub context_id: String,
     pub status: TaskStatus,
-    /// Nothing more comes in this stream. 1.0 has no word for it: there the stream just ends.
+    /// The stream ends after it. 1.0 has no field for it: there the stream just ends.
     pub is_final: bool,
     pub metadata: Map,
 }
 
-/// A piece of an artifact.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ArtifactUpdate {
     pub task_id: String,
     pub context_id: String,
     pub artifact: Artifact,
-    /// Its parts come after those that were sent before, instead of replacing them.
+    /// Its parts are appended to the earlier ones instead of replacing them.
     pub append: bool,
     pub last_chunk: bool,
     pub metadata: Map,
 }
 
-/// The answer to a message that was sent without a stream.
+/// The answer to a message without a stream.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sent {
     Task(Task),
@@ -206,7 +206,7 @@ pub enum Sent {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TaskList {
     pub tasks: Vec<Task>,
-    /// Empty: there are no more.
+    /// Empty on the last page.
     pub next_page_token: String,
     pub page_size: u32,
     pub total_size: u64,

@@ -1,13 +1,13 @@
-//! The methods of A2A and their parameters, both ways.
+//! The methods of A2A and their parameters: reads and writes them.
 
 use serde_json::{Value, json};
 
 use crate::dialect::Dialect;
 use crate::error::Error;
-use crate::model::{Map, TaskState};
+use crate::model::TaskState;
 use crate::read::{MOST, Node, model, short};
 use crate::request::{ListTasks, PushConfig, Request, SendConfiguration, SendMessage};
-use crate::write::{Wire, tree};
+use crate::write::{Wire, filled, present, tree};
 use crate::{v0_3, v1_0};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ const METHODS: [(Method, Option<&str>, &str); 11] = [
 ];
 
 impl Method {
-    /// The method of that name, and the dialect that has it.
+    /// The method with that name, and its dialect.
     pub(crate) fn of_name(name: &str) -> Option<(Dialect, Self)> {
         METHODS.into_iter().find_map(|(method, v0_3, v1_0)| match name {
             name if v0_3 == Some(name) => Some((Dialect::V0_3, method)),
@@ -67,7 +67,6 @@ fn push_keys(dialect: Dialect) -> (&'static str, &'static str) {
     }
 }
 
-/// What a client asks for.
 pub(crate) fn read(dialect: Dialect, method: Method, params: &Node<'_>) -> Result<Request, Error> {
     let (task, config) = push_keys(dialect);
     Ok(match method {
@@ -114,7 +113,7 @@ fn send_message(dialect: Dialect, params: &Node<'_>) -> Result<SendMessage, Erro
     })
 }
 
-/// The fields that both dialects have.
+/// The fields of both dialects.
 fn configuration(dialect: Dialect, node: &Node<'_>) -> Result<SendConfiguration, Error> {
     Ok(SendConfiguration {
         history_length: node.number(dialect, "historyLength", &(0..=MOST))?,
@@ -136,7 +135,7 @@ fn list_tasks(dialect: Dialect, params: &Node<'_>) -> Result<ListTasks, Error> {
     })
 }
 
-/// A state to choose tasks by; unspecified is none.
+/// The state that selects tasks; unspecified selects all.
 fn state(dialect: Dialect, node: &Node<'_>) -> Result<Option<TaskState>, Error> {
     match model::state(dialect, node.str()?) {
         Some(TaskState::Unknown) => Ok(None),
@@ -149,7 +148,6 @@ fn state(dialect: Dialect, node: &Node<'_>) -> Result<Option<TaskState>, Error> 
     }
 }
 
-/// A config and the task it is for.
 pub(crate) fn task_push_config(dialect: Dialect, node: &Node<'_>) -> Result<(String, PushConfig), Error> {
     let task = node.id("taskId")?;
     let config = match dialect {
@@ -159,7 +157,6 @@ pub(crate) fn task_push_config(dialect: Dialect, node: &Node<'_>) -> Result<(Str
     Ok((task, config))
 }
 
-/// The same, written.
 pub(crate) fn write_task_push_config(dialect: Dialect, task_id: &str, config: &PushConfig) -> Value {
     match dialect {
         Dialect::V0_3 => json!({ "taskId": task_id, "pushNotificationConfig": v0_3::write_push_config(config) }),
@@ -167,32 +164,24 @@ pub(crate) fn write_task_push_config(dialect: Dialect, task_id: &str, config: &P
     }
 }
 
-/// The method for what is asked and its parameters; none if the dialect has no words for it.
+/// The method and parameters of a request; `None` if the dialect has none.
 pub(crate) fn write(dialect: Dialect, request: &Request) -> Option<(&'static str, Value)> {
     let (task, config) = push_keys(dialect);
     let (method, params) = match request {
         Request::SendMessage(send) => (Method::Send, write_send(dialect, send)),
         Request::StreamMessage(send) => (Method::Stream, write_send(dialect, send)),
         Request::GetTask { id, history_length } => {
-            let mut params = Map::from_iter([("id".to_owned(), json!(id))]);
-            params.extend(history_length.map(|length| ("historyLength".to_owned(), json!(length))));
-            (Method::GetTask, Value::Object(params))
+            (Method::GetTask, present(json!({ "id": id, "historyLength": history_length })).into())
         }
         Request::CancelTask { id, metadata } => {
-            let mut params = Map::from_iter([("id".to_owned(), json!(id))]);
-            if !metadata.is_empty() {
-                params.insert("metadata".to_owned(), Value::Object(metadata.clone()));
-            }
-            (Method::CancelTask, Value::Object(params))
+            (Method::CancelTask, present(json!({ "id": id, "metadata": filled(metadata) })).into())
         }
         Request::Subscribe { id } => (Method::Subscribe, json!({ "id": id })),
         Request::CreatePushConfig { task_id, config } => {
             (Method::CreatePush, write_task_push_config(dialect, task_id, config))
         }
         Request::GetPushConfig { task_id, config_id } => {
-            let mut params = Map::from_iter([(task.to_owned(), json!(task_id))]);
-            params.extend(config_id.as_ref().map(|id| (config.to_owned(), json!(id))));
-            (Method::GetPush, Value::Object(params))
+            (Method::GetPush, present(json!({ task: task_id, config: config_id })).into())
         }
         Request::ListPushConfigs { task_id } => (Method::ListPush, json!({ task: task_id })),
         Request::DeletePushConfig { task_id, config_id } => {
@@ -207,46 +196,36 @@ pub(crate) fn write(dialect: Dialect, request: &Request) -> Option<(&'static str
 
 fn write_send(dialect: Dialect, send: &SendMessage) -> Value {
     let asked = &send.configuration;
-    let mut configuration = Map::new();
-    match dialect {
-        // Said always: servers differ in what they make of silence.
-        Dialect::V0_3 => drop(configuration.insert("blocking".to_owned(), json!(!asked.return_immediately))),
-        Dialect::V1_0 if asked.return_immediately => {
-            configuration.insert("returnImmediately".to_owned(), json!(true));
-        }
-        Dialect::V1_0 => {}
-    }
-    configuration.extend(asked.history_length.map(|length| ("historyLength".to_owned(), json!(length))));
-    if !asked.accepted_output_modes.is_empty() {
-        configuration.insert("acceptedOutputModes".to_owned(), json!(asked.accepted_output_modes));
-    }
-    configuration.extend(asked.push.as_ref().map(|push| match dialect {
-        Dialect::V0_3 => ("pushNotificationConfig".to_owned(), v0_3::write_push_config(push)),
-        Dialect::V1_0 => ("taskPushNotificationConfig".to_owned(), v1_0::write_push_config(None, push)),
-    }));
-    let mut params = Map::from_iter([("message".to_owned(), tree(&Wire(dialect, &send.message)))]);
-    if !configuration.is_empty() {
-        params.insert("configuration".to_owned(), Value::Object(configuration));
-    }
-    if !send.metadata.is_empty() {
-        params.insert("metadata".to_owned(), Value::Object(send.metadata.clone()));
-    }
-    Value::Object(params)
+    let configuration = present(match dialect {
+        Dialect::V0_3 => json!({
+            // Always written: servers differ in the default.
+            "blocking": !asked.return_immediately,
+            "historyLength": asked.history_length,
+            "acceptedOutputModes": filled(&asked.accepted_output_modes),
+            "pushNotificationConfig": asked.push.as_ref().map(v0_3::write_push_config),
+        }),
+        Dialect::V1_0 => json!({
+            "returnImmediately": asked.return_immediately.then_some(true),
+            "historyLength": asked.history_length,
+            "acceptedOutputModes": filled(&asked.accepted_output_modes),
+            "taskPushNotificationConfig": asked.push.as_ref().map(|push| v1_0::write_push_config(None, push)),
+        }),
+    });
+    Value::Object(present(json!({
+        "message": tree(&Wire(dialect, &send.message)),
+        "configuration": filled(&configuration),
+        "metadata": filled(&send.metadata),
+    })))
 }
 
 fn write_list(dialect: Dialect, list: &ListTasks) -> Value {
-    let mut params = Map::new();
-    let mut text = |key: &str, value: Option<&str>| {
-        params.extend(value.map(|value| (key.to_owned(), json!(value))));
-    };
-    text("contextId", list.context_id.as_deref());
-    text("status", list.state.map(|state| dialect.state_word(state)));
-    text("pageToken", list.page_token.as_deref());
-    text("statusTimestampAfter", list.status_timestamp_after.as_deref());
-    params.extend(list.page_size.map(|size| ("pageSize".to_owned(), json!(size))));
-    params.extend(list.history_length.map(|length| ("historyLength".to_owned(), json!(length))));
-    if list.include_artifacts {
-        params.insert("includeArtifacts".to_owned(), json!(true));
-    }
-    Value::Object(params)
+    Value::Object(present(json!({
+        "contextId": list.context_id,
+        "status": list.state.map(|state| dialect.state_word(state)),
+        "pageToken": list.page_token,
+        "statusTimestampAfter": list.status_timestamp_after,
+        "pageSize": list.page_size,
+        "historyLength": list.history_length,
+        "includeArtifacts": list.include_artifacts.then_some(true),
+    })))
 }

@@ -1,8 +1,8 @@
-//! Reading JSON of others: a value that knows where it stands, so that a refusal can name the field.
+//! Reads received JSON: a value with its path, so that an error can name the field.
 //!
-//! `null` counts as absent, and fields that nobody asks for are not looked at. What is wrong in a client's request is
-//! [`ErrorKind::InvalidParams`]; what is wrong in an agent's answer is [`ErrorKind::InvalidAgentResponse`], and there
-//! the dialects forgive what can be lived without. What the fields mean is not known here.
+//! `null` counts as absent, and unknown fields are ignored. An invalid request of a client is
+//! [`ErrorKind::InvalidParams`]; an invalid answer of an agent is [`ErrorKind::InvalidAgentResponse`], and there the
+//! dialects tolerate what is not essential. What the fields mean is not known here.
 
 pub(crate) mod model;
 
@@ -15,17 +15,17 @@ use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind};
 use crate::model::Map;
 
-/// The most that the 32-bit numbers of the protocol can say.
+/// The largest 32-bit number of the protocol.
 pub(crate) const MOST: u32 = i32::MAX as u32;
 
-/// Who wrote it.
+/// The sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Writer {
     Client,
     Agent,
 }
 
-/// A value, and the way to it.
+/// A value and its path.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Node<'a> {
     value: &'a Value,
@@ -36,19 +36,19 @@ pub(crate) struct Node<'a> {
 
 #[derive(Debug, Clone, Copy)]
 enum Step<'a> {
-    /// What the whole is called.
+    /// The name of the whole value.
     Whole(&'a str),
     Field(&'a str),
     Item(usize),
 }
 
 impl<'a> Node<'a> {
-    /// What a client sent; it must be an object.
+    /// A client's request; it must be an object.
     pub(crate) fn of_client(name: &'a str, value: &'a Value) -> Result<Self, Error> {
         Self { value, step: Step::Whole(name), above: None, writer: Writer::Client }.object()
     }
 
-    /// What an agent answered; it must be an object.
+    /// An agent's answer; it must be an object.
     pub(crate) fn of_agent(name: &'a str, value: &'a Value) -> Result<Self, Error> {
         Self { value, step: Step::Whole(name), above: None, writer: Writer::Agent }.object()
     }
@@ -61,7 +61,7 @@ impl<'a> Node<'a> {
         self.writer == Writer::Agent
     }
 
-    /// The refusal of this value.
+    /// The error for this value.
     pub(crate) fn wrong(&self, what: impl Display) -> Error {
         let kind = match self.writer {
             Writer::Client => ErrorKind::InvalidParams,
@@ -71,7 +71,7 @@ impl<'a> Node<'a> {
         Error::new(kind, format!("{path}: {what}")).with("field", path)
     }
 
-    /// Such as `message.parts[0].kind`; what the whole is called only where the whole is meant.
+    /// Such as `message.parts[0].kind`; the name of the whole value only for itself.
     fn path(&self) -> String {
         let mut steps = vec![self.step];
         let mut at = self.above;
@@ -108,7 +108,7 @@ impl<'a> Node<'a> {
         Node { value, step: Step::Field(key), above: Some(self), writer: self.writer }
     }
 
-    /// A field that is there and not `null`.
+    /// A field that is present and not `null`.
     pub(crate) fn get<'b>(&'b self, key: &'b str) -> Option<Node<'b>> {
         let value = self.value.get(key).filter(|value| !value.is_null())?;
         Some(self.at(key, value))
@@ -118,7 +118,7 @@ impl<'a> Node<'a> {
         self.get(key).is_some()
     }
 
-    /// The refusal of a field, be it there or not.
+    /// The error for a field, present or not.
     pub(crate) fn wrong_field(&self, key: &str, what: impl Display) -> Error {
         self.at(key, &Value::Null).wrong(what)
     }
@@ -131,7 +131,7 @@ impl<'a> Node<'a> {
         self.value.as_str().ok_or_else(|| self.mismatch("a string"))
     }
 
-    /// A text that must be there; it may be empty.
+    /// A required text; it may be empty.
     pub(crate) fn string(&self, key: &str) -> Result<String, Error> {
         Ok(self.need(key)?.str()?.to_owned())
     }
@@ -140,7 +140,7 @@ impl<'a> Node<'a> {
         self.get(key).map(|node| node.str().map(str::to_owned)).transpose()
     }
 
-    /// A name that must be there; an empty one names nothing.
+    /// A required name; it may not be empty.
     pub(crate) fn id(&self, key: &str) -> Result<String, Error> {
         let node = self.need(key)?;
         match node.str()? {
@@ -149,13 +149,12 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// A name that a client must give, and an agent may leave out.
+    /// A name that a client must send, and an agent may leave out.
     pub(crate) fn id_of_client(&self, key: &str) -> Result<String, Error> {
         if self.is_of_agent() { Ok(self.opt_string(key)?.unwrap_or_default()) } else { self.id(key) }
     }
 
-    /// A text that has several names. Given under two of them it must be the same: who is unsure what was meant must
-    /// not guess.
+    /// A text with several names. If two of them are present they must agree: an ambiguous request is refused.
     pub(crate) fn any_string(&self, keys: &[&str]) -> Result<Option<String>, Error> {
         let mut found: Option<(&str, String)> = None;
         for key in keys {
@@ -179,7 +178,7 @@ impl<'a> Node<'a> {
         self.get(key).map(|node| node.value.as_bool().ok_or_else(|| node.mismatch("true or false"))).transpose()
     }
 
-    /// A whole number; the `ProtoJSON` of 1.0 lets it also stand as its digits in a string.
+    /// A whole number; the `ProtoJSON` of 1.0 allows a string of digits.
     pub(crate) fn number(
         &self,
         dialect: Dialect,
@@ -209,7 +208,7 @@ impl<'a> Node<'a> {
         number.map(Some).ok_or_else(wrong)
     }
 
-    /// An object kept as it came; absent is empty.
+    /// An object, unchanged; absent is empty.
     pub(crate) fn map(&self, key: &str) -> Result<Map, Error> {
         let Some(node) = self.get(key) else { return Ok(Map::new()) };
         node.value.as_object().cloned().ok_or_else(|| node.mismatch("an object"))
@@ -220,7 +219,7 @@ impl<'a> Node<'a> {
         self.each(key, |node| node.str().map(str::to_owned))
     }
 
-    /// What becomes of each item of a list; absent is empty.
+    /// Reads each item of a list; absent is empty.
     pub(crate) fn each<T>(&self, key: &str, read: impl Fn(&Node<'_>) -> Result<T, Error>) -> Result<Vec<T>, Error> {
         let Some(list) = self.get(key) else { return Ok(Vec::new()) };
         let items = list.value.as_array().ok_or_else(|| list.mismatch("a list"))?;
@@ -228,7 +227,7 @@ impl<'a> Node<'a> {
         items.iter().enumerate().map(|item| read(&node(item))).collect()
     }
 
-    /// As [`Self::each`], for items that are objects.
+    /// Like [`Self::each`], for items that are objects.
     pub(crate) fn each_object<T>(
         &self,
         key: &str,
@@ -237,12 +236,12 @@ impl<'a> Node<'a> {
         self.each(key, |node| read(&node.object()?))
     }
 
-    /// What becomes of an object that must be there.
+    /// Reads a required object.
     pub(crate) fn inside<T>(&self, key: &str, read: impl FnOnce(&Node<'_>) -> Result<T, Error>) -> Result<T, Error> {
         read(&self.need(key)?.object()?)
     }
 
-    /// What becomes of an object that may be there.
+    /// Reads an optional object.
     pub(crate) fn opt_inside<T>(
         &self,
         key: &str,
@@ -252,7 +251,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// What a value is, in words.
+/// The type of a value, in words.
 pub(crate) fn name_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -264,7 +263,7 @@ pub(crate) fn name_of(value: &Value) -> &'static str {
     }
 }
 
-/// A value as it is quoted in a refusal: never more than a line.
+/// A value as quoted in an error: at most one line.
 pub(crate) fn short(value: &Value) -> String {
     const LONGEST: usize = 60;
     let text = value.to_string();

@@ -1,4 +1,4 @@
-//! What a client can ask for, whatever the dialect.
+//! The requests of clients, in any dialect.
 
 mod commands;
 
@@ -12,7 +12,7 @@ use crate::read::{Node, short};
 
 pub(crate) use commands::write as write_command;
 
-/// A request, its parameters read and checked for their types.
+/// A request with its parameters, whose types were checked.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Request {
     SendMessage(SendMessage),
@@ -51,7 +51,7 @@ pub enum Request {
     },
     /// `command/execute` of the `development-tool` extension.
     ExecuteCommand(CommandExecute),
-    /// `toolCall/confirm`: an answer without a stream. What it says is read by [`crate::devtool`].
+    /// `toolCall/confirm`: an answer without a stream. [`crate::devtool`] reads it.
     ConfirmToolCall {
         confirmation: Value,
         task_id: Option<String>,
@@ -60,8 +60,8 @@ pub enum Request {
 }
 
 impl Request {
-    /// What is asked for. The method's name tells the dialect; for those of the `development-tool` extension, which are
-    /// the same in both, 0.3 is reported ([`Self::dialect_of`] tells them apart).
+    /// Reads a request. The method's name tells the dialect; for the methods of the `development-tool` extension, which
+    /// are the same in both, it is 0.3 ([`Self::dialect_of`] tells them apart).
     pub fn read(method: &str, params: Option<Value>) -> Result<(Dialect, Self), Error> {
         let given = params.filter(|params| !params.is_null()).unwrap_or_else(|| Value::Object(Map::new()));
         let params = || Node::of_client("params", &given);
@@ -72,7 +72,7 @@ impl Request {
         }
     }
 
-    /// The dialect that has this method; none for a method that is the same in both, or that nobody knows.
+    /// The dialect of this method; `None` for a method that is the same in both, or unknown.
     pub fn dialect_of(method: &str) -> Option<Dialect> {
         Method::of_name(method).map(|(dialect, _)| dialect)
     }
@@ -83,7 +83,6 @@ fn unknown(method: &str) -> Error {
     Error::new(ErrorKind::MethodNotFound, format!("there is no method {method}"))
 }
 
-/// A message and what is to become of it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SendMessage {
     pub message: Message,
@@ -93,7 +92,7 @@ pub struct SendMessage {
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SendConfiguration {
-    /// Answer at once, and not when the task rests.
+    /// Answer at once, without waiting for the task.
     pub return_immediately: bool,
     pub history_length: Option<u32>,
     pub accepted_output_modes: Vec<String>,
@@ -112,7 +111,7 @@ pub struct ListTasks {
     pub include_artifacts: bool,
 }
 
-/// Where a client wants to be told of a task.
+/// Where a client wants push notifications about a task.
 #[derive(Clone, Default, PartialEq)]
 pub struct PushConfig {
     pub id: Option<String>,
@@ -141,7 +140,6 @@ impl std::fmt::Debug for Authentication {
     }
 }
 
-/// A slash command to run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommandExecute {
     /// Such as `memory`, `add`.

@@ -1,8 +1,8 @@
 //! Dialect 0.3: slash names, `kind` in every object, `final` at the end of a stream.
 //!
-//! It has fewer words than the model. A file's name and type it can say, those of a text or of data it cannot, and they
-//! are left out. Data that is no object is wrapped as `{"value": …}` and marked by [`WRAPPED`] in the part's metadata,
-//! as the SDKs of the protocol do; a part so marked is unwrapped when read.
+//! It has fewer fields than the model. It has a file's name and type, but not those of a text or of data, which are
+//! left out. Data that is no object is wrapped as `{"value": …}` and marked by [`WRAPPED`] in the part's metadata, like
+//! in the SDKs of the protocol; such a part is unwrapped when read.
 
 #[cfg(feature = "client")]
 pub(crate) mod rest;
@@ -17,11 +17,11 @@ use crate::model::{Content, Map, Part, Role, Sent, Update};
 use crate::read::model::{artifact_update, message, status_update, task};
 use crate::read::{Node, short};
 use crate::request::{Authentication, PushConfig};
-use crate::write::Fields as _;
+use crate::write::{Fields as _, present};
 
 const DIALECT: Dialect = Dialect::V0_3;
 
-/// Marks a data part whose object is only there because the dialect wants one.
+/// Marks a data part that was wrapped because the dialect requires an object.
 const WRAPPED: &str = "data_part_compat";
 
 pub(crate) fn role_word(role: Role) -> &'static str {
@@ -85,7 +85,7 @@ fn data(node: &Node<'_>) -> Result<Part, Error> {
     }
 }
 
-/// Takes data out of the object that is there only because the dialect wants one.
+/// Unwraps data that was wrapped because the dialect requires an object.
 fn unwrap(part: &mut Part) {
     let Content::Data(Value::Object(map)) = &mut part.content else { return };
     if map.len() != 1 || part.metadata.get(WRAPPED) != Some(&Value::Bool(true)) {
@@ -157,17 +157,15 @@ pub(crate) fn push_config(node: &Node<'_>) -> Result<PushConfig, Error> {
     })
 }
 
-/// What is asked for, without the task it is for.
+/// The config, without its task.
 pub(crate) fn write_push_config(config: &PushConfig) -> Value {
-    let mut map = Map::new();
-    map.extend(config.id.as_ref().map(|id| ("id".to_owned(), json!(id))));
-    map.insert("url".to_owned(), json!(config.url));
-    map.extend(config.token.as_ref().map(|token| ("token".to_owned(), json!(token))));
-    if let Some(authentication) = &config.authentication {
-        let mut inner = Map::new();
-        inner.insert("schemes".to_owned(), json!(authentication.schemes));
-        inner.extend(authentication.credentials.as_ref().map(|text| ("credentials".to_owned(), json!(text))));
-        map.insert("authentication".to_owned(), Value::Object(inner));
-    }
-    Value::Object(map)
+    let authentication = config.authentication.as_ref().map(|authentication| {
+        present(json!({ "schemes": authentication.schemes, "credentials": authentication.credentials }))
+    });
+    Value::Object(present(json!({
+        "id": config.id,
+        "url": config.url,
+        "token": config.token,
+        "authentication": authentication,
+    })))
 }

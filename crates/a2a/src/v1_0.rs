@@ -1,5 +1,5 @@
-//! Dialect 1.0: methods like `SendMessage`, and `ProtoJSON`: no `kind` but a field for each kind of thing, names of enums
-//! in capitals, what is empty left out. It has no word for the last event of a stream; there the stream just ends.
+//! Dialect 1.0: methods like `SendMessage`, and `ProtoJSON`: no `kind` but a field for each kind of object, enum names
+//! in capitals, empty fields left out. No field marks the end of a stream; it just ends.
 
 use serde::Serializer;
 use serde::ser::SerializeMap as _;
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use crate::dialect::Dialect;
 use crate::error::Error;
-use crate::model::{Content, Map, Part, Role, Sent, TaskState, Update};
+use crate::model::{Content, Part, Role, Sent, Update};
 use crate::read::Node;
 use crate::read::model::{artifact_update, message, status_update, task};
 use crate::request::{Authentication, PushConfig};
-use crate::write::Fields as _;
+use crate::write::{Fields as _, present};
 
 const DIALECT: Dialect = Dialect::V1_0;
 
@@ -19,20 +19,6 @@ pub(crate) fn role_word(role: Role) -> &'static str {
     match role {
         Role::User => "ROLE_USER",
         Role::Agent => "ROLE_AGENT",
-    }
-}
-
-pub(crate) fn state_word(state: TaskState) -> &'static str {
-    match state {
-        TaskState::Unknown => "TASK_STATE_UNSPECIFIED",
-        TaskState::Submitted => "TASK_STATE_SUBMITTED",
-        TaskState::Working => "TASK_STATE_WORKING",
-        TaskState::InputRequired => "TASK_STATE_INPUT_REQUIRED",
-        TaskState::AuthRequired => "TASK_STATE_AUTH_REQUIRED",
-        TaskState::Completed => "TASK_STATE_COMPLETED",
-        TaskState::Canceled => "TASK_STATE_CANCELED",
-        TaskState::Failed => "TASK_STATE_FAILED",
-        TaskState::Rejected => "TASK_STATE_REJECTED",
     }
 }
 
@@ -52,7 +38,7 @@ pub(crate) fn sent(node: &Node<'_>) -> Result<Sent, Error> {
     }
 }
 
-/// The one of these fields that is there.
+/// The one of these fields that is present.
 fn only<'k>(node: &Node<'_>, keys: &[&'k str]) -> Result<&'k str, Error> {
     let found: Vec<_> = keys.iter().copied().filter(|key| node.has(key)).collect();
     match found[..] {
@@ -63,7 +49,7 @@ fn only<'k>(node: &Node<'_>, keys: &[&'k str]) -> Result<&'k str, Error> {
 }
 
 pub(crate) fn part(node: &Node<'_>) -> Result<Part, Error> {
-    // Data may be any JSON, `null` too.
+    // Data may be any JSON, even `null`.
     let is_data = ["text", "raw", "url"].iter().all(|key| !node.has(key)) && node.value().get("data").is_some();
     let content = if is_data {
         Content::Data(node.value().get("data").cloned().unwrap_or_default())
@@ -110,19 +96,18 @@ pub(crate) fn push_config(node: &Node<'_>) -> Result<PushConfig, Error> {
     })
 }
 
-/// A config, with the task it is for unless that is the message it comes with.
+/// A config, with its task unless it is part of a message.
 pub(crate) fn write_push_config(task_id: Option<&str>, config: &PushConfig) -> Value {
-    let mut map = Map::new();
-    map.extend(config.id.as_ref().map(|id| ("id".to_owned(), json!(id))));
-    map.extend(task_id.map(|id| ("taskId".to_owned(), json!(id))));
-    map.insert("url".to_owned(), json!(config.url));
-    map.extend(config.token.as_ref().map(|token| ("token".to_owned(), json!(token))));
-    if let Some(authentication) = &config.authentication {
-        let mut inner = Map::new();
-        // 1.0 has room for one scheme: the first, which a 0.3 client names as the one it likes best.
-        inner.extend(authentication.schemes.first().map(|scheme| ("scheme".to_owned(), json!(scheme))));
-        inner.extend(authentication.credentials.as_ref().map(|text| ("credentials".to_owned(), json!(text))));
-        map.insert("authentication".to_owned(), Value::Object(inner));
-    }
-    Value::Object(map)
+    let authentication = config.authentication.as_ref().map(|authentication| {
+        // 1.0 has room for one scheme: the first, which a 0.3 client prefers.
+        let scheme = authentication.schemes.first();
+        present(json!({ "scheme": scheme, "credentials": authentication.credentials }))
+    });
+    Value::Object(present(json!({
+        "id": config.id,
+        "taskId": task_id,
+        "url": config.url,
+        "token": config.token,
+        "authentication": authentication,
+    })))
 }

@@ -1,6 +1,7 @@
-//! The model written in either dialect, straight from borrowed values to text: one event is written once for many clients.
+//! Writes the model in either dialect, straight from borrowed values to text: one event is written once for many
+//! clients.
 //!
-//! What the dialects write alike is here, and where only a word or a field differs; the rest is in their own modules.
+//! Here is what both dialects share, or where only a name or a field differs; the rest is in their own modules.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -12,21 +13,32 @@ use crate::model::{
 };
 use crate::{v0_3, v1_0};
 
-/// Something of the model, in the words of a dialect.
+/// A value of the model, to be written in a dialect.
 pub(crate) struct Wire<'a, T: ?Sized>(pub(crate) Dialect, pub(crate) &'a T);
 
-/// The text of a value that has nothing in it that JSON could not say.
 pub(crate) fn text(value: &impl Serialize) -> String {
-    // All keys are strings and nothing here fails by itself, so there is no error to tell anybody of.
+    // All keys are strings and no serializer fails, so this never happens.
     serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
 }
 
-/// As [`text`], as a tree.
 pub(crate) fn tree(value: &impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
 
-/// Fields that are left out when they have nothing to say.
+/// An object without its fields that are null.
+pub(crate) fn present(mut object: Value) -> Map {
+    object.as_object_mut().map(std::mem::take).into_iter().flatten().filter(|(_, value)| !value.is_null()).collect()
+}
+
+/// A list or a map, unless it is empty.
+pub(crate) fn filled<'a, T>(all: &'a T) -> Option<&'a T>
+where
+    &'a T: IntoIterator,
+{
+    all.into_iter().next().is_some().then_some(all)
+}
+
+/// Fields that are left out when they are empty.
 pub(crate) trait Fields: SerializeMap {
     fn optional<T: Serialize>(&mut self, key: &'static str, value: Option<&T>) -> Result<(), Self::Error> {
         value.map_or(Ok(()), |value| self.serialize_entry(key, value))
@@ -36,7 +48,7 @@ pub(crate) trait Fields: SerializeMap {
         if list.is_empty() { Ok(()) } else { self.serialize_entry(key, list) }
     }
 
-    /// What the object is, which only 0.3 says.
+    /// The kind of the object, which only 0.3 writes.
     fn kind(&mut self, dialect: Dialect, kind: &str) -> Result<(), Self::Error> {
         match dialect {
             Dialect::V0_3 => self.serialize_entry("kind", kind),
@@ -44,7 +56,7 @@ pub(crate) trait Fields: SerializeMap {
         }
     }
 
-    /// The context of a task, which 1.0 leaves out where there is none.
+    /// The context of a task, which 1.0 leaves out if there is none.
     fn context(&mut self, dialect: Dialect, id: &str) -> Result<(), Self::Error> {
         match dialect {
             Dialect::V1_0 if id.is_empty() => Ok(()),
@@ -52,7 +64,7 @@ pub(crate) trait Fields: SerializeMap {
         }
     }
 
-    /// A flag, which 1.0 leaves out where it is not set.
+    /// A flag, which 1.0 leaves out if it is not set.
     fn flag(&mut self, dialect: Dialect, key: &'static str, is_set: bool) -> Result<(), Self::Error> {
         match dialect {
             Dialect::V1_0 if !is_set => Ok(()),
@@ -76,7 +88,7 @@ where
     }
 }
 
-/// One of several things: 1.0 tells them apart by the key they stand under.
+/// One of several objects: 1.0 tells them apart by their key.
 fn one_of<S: Serializer>(
     dialect: Dialect,
     key: &'static str,

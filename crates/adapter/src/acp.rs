@@ -36,7 +36,8 @@ use crate::spec::{Plan, Start, folder_text};
 pub(crate) async fn launch(mut start: Start<'_>) -> Result<AgentLink, LaunchError> {
     let config = &mut start.spec.config;
     if config.transport == Transport::OneShot {
-        return Err(unsupported("one-shot transport", "ACP needs one process for all turns").into());
+        let why = "ACP needs one process for all turns";
+        return Err(Unsupported::new(AgentType::Acp, "one-shot transport", why).into());
     }
     if let AgentKind::Acp { command } = &config.agent {
         config.program = Some(program(command)?);
@@ -45,15 +46,9 @@ pub(crate) async fn launch(mut start: Start<'_>) -> Result<AgentLink, LaunchErro
     start.by(plan).await
 }
 
-fn unsupported(setting: &str, why: &str) -> Unsupported {
-    Unsupported { agent: AgentType::Acp, setting: setting.to_owned(), why: why.to_owned() }
-}
-
 /// The codec for one session; the program is told everything in the protocol itself.
 fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan<AcpCodec>, LaunchError> {
-    if let Some((setting, why)) = cannot(config) {
-        return Err(unsupported(setting, why).into());
-    }
+    check(config)?;
     let folder = |folder: &PathBuf| folder_text(AgentType::Acp, "added directories", folder);
     let wishes = Wishes {
         add_dirs: config.add_dirs.iter().map(folder).collect::<Result<_, _>>()?,
@@ -88,8 +83,8 @@ pub(crate) fn wishes(config: &SessionConfig) -> Result<Wishes, LaunchError> {
     })
 }
 
-/// A setting that the protocol has no word for, if one was given.
-fn cannot(config: &SessionConfig) -> Option<(&'static str, &'static str)> {
+/// Refuses a setting that the protocol has no word for.
+fn check(config: &SessionConfig) -> Result<(), Unsupported> {
     let rules = "ACP has no word for it; set it in the agent's own settings, or pass its option with --agent-arg";
     let given = [
         ("allowed tools", !config.allowed_tools.is_empty()),
@@ -103,7 +98,7 @@ fn cannot(config: &SessionConfig) -> Option<(&'static str, &'static str)> {
         ("permission by MCP tool", config.permission_path == PermissionPath::Mcp),
         ("checkpointing", config.checkpointing),
     ];
-    given.into_iter().find(|(_, given)| *given).map(|(setting, _)| (setting, rules))
+    Unsupported::first(AgentType::Acp, given.map(|(setting, given)| (setting, given, rules)))
 }
 
 /// The program of a command line, with its arguments.

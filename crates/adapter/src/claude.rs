@@ -22,11 +22,11 @@ mod tools;
 mod turn;
 mod wire;
 
-use std::io::{self, Write as _};
+use std::path::PathBuf;
 
 use multitap_event::{
-    AgentLink, AgentType, ApprovalMode, LaunchError, McpReach, McpServer, Mode, PermissionPath, Resume, SandboxMode,
-    SessionConfig, Transport, Unsupported,
+    AgentError, AgentLink, AgentType, ApprovalMode, LaunchError, McpReach, McpServer, Mode, PermissionPath, Resume,
+    SandboxMode, SessionConfig, Transport, Unsupported,
 };
 use serde_json::{Map, Value, json};
 use tempfile::TempPath;
@@ -37,7 +37,7 @@ pub(crate) use info::INFO;
 
 use crate::codec::{DiskFiles, Files};
 use crate::mcp;
-use crate::spec::{Plan, Start, folder_text, private_file_failed};
+use crate::spec::{Plan, Start, add_options, folder_text, private_file};
 
 /// What every session is started with: one long-lived process, JSON lines both ways, text as it comes.
 const ALWAYS: [&str; 7] = [
@@ -52,9 +52,8 @@ const ALWAYS: [&str; 7] = [
 
 pub(crate) async fn launch(start: Start<'_>) -> Result<AgentLink, LaunchError> {
     if start.spec.config.transport == Transport::OneShot {
-        return Err(
-            unsupported("one-shot transport", "it is driven in one process, and needs none for each turn").into()
-        );
+        let why = "it is driven in one process, and needs none for each turn";
+        return Err(unsupported("one-shot transport", why).into());
     }
     let plan = plan(&start.spec.config, Box::new(DiskFiles))?;
     start.by(plan).await
@@ -66,7 +65,7 @@ fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan<ClaudeCode
     let mut args = arguments(config, native_id.as_deref())?;
     let mut kept = Vec::new();
     if !config.mcp_servers.is_empty() {
-        let file = mcp_file(config).map_err(|error| private_file_failed(AgentType::Claude, &error))?;
+        let file = mcp_file(config)?;
         // Before the caller's own arguments, which come last.
         let at = args.len() - config.agent_args.len();
         args.splice(at..at, ["--mcp-config".to_owned(), file.display().to_string()]);
@@ -94,52 +93,33 @@ fn native_id(config: &SessionConfig) -> Option<String> {
 /// Everything but the MCP servers, whose settings may hold secrets and go into a file.
 fn arguments(config: &SessionConfig, native_id: Option<&str>) -> Result<Vec<String>, Unsupported> {
     let mut args: Vec<String> = ALWAYS.map(str::to_owned).to_vec();
-    let mut option = |name: &str, value: &str| args.extend([name.to_owned(), value.to_owned()]);
-    option(
-        "--permission-prompt-tool",
-        match config.permission_path {
-            PermissionPath::Stream => "stdio",
-            PermissionPath::Mcp => approve::TOOL,
-        },
-    );
-    if let Some(mode) = &config.mode {
-        option("--permission-mode", &native_mode(mode)?);
-    }
-    if let Some(model) = &config.model {
-        option("--model", model);
-    }
-    if let Some(turns) = config.max_turns {
-        option("--max-turns", &turns.to_string());
-    }
-    for tool in &config.allowed_tools {
-        option("--allowedTools", tool);
-    }
-    for tool in &config.blocked_tools {
-        option("--disallowedTools", tool);
-    }
+    let prompt_tool = match config.permission_path {
+        PermissionPath::Stream => "stdio",
+        PermissionPath::Mcp => approve::TOOL,
+    };
+    add_options(&mut args, "--permission-prompt-tool", [prompt_tool]);
+    add_options(&mut args, "--permission-mode", config.mode.as_ref().map(native_mode).transpose()?);
+    add_options(&mut args, "--model", &config.model);
+    add_options(&mut args, "--max-turns", config.max_turns.map(|turns| turns.to_string()));
+    add_options(&mut args, "--allowedTools", &config.allowed_tools);
+    add_options(&mut args, "--disallowedTools", &config.blocked_tools);
     for (name, server) in &config.mcp_servers {
-        if server.trust {
-            option("--allowedTools", &server_rule(name));
-        }
-        for tool in &server.exclude_tools {
-            option("--disallowedTools", &format!("{}__{}", server_rule(name), plain(tool)));
-        }
+        let rule = server_rule(name);
+        add_options(&mut args, "--allowedTools", server.trust.then_some(&rule));
+        let excluded = server.exclude_tools.iter().map(|tool| format!("{rule}__{}", plain(tool)));
+        add_options(&mut args, "--disallowedTools", excluded);
     }
-    for folder in &config.add_dirs {
-        option("--add-dir", &folder_text(AgentType::Claude, "added directories", folder)?);
-    }
-    if let Some(prompt) = &config.system_prompt {
-        option("--system-prompt", prompt);
-    }
-    if let Some(prompt) = &config.append_system_prompt {
-        option("--append-system-prompt", prompt);
-    }
-    if let Some(schema) = &config.output_schema {
-        option("--json-schema", &schema.to_string());
-    }
+    let folder = |folder: &PathBuf| folder_text(AgentType::Claude, "added directories", folder);
+    let folders: Vec<String> = config.add_dirs.iter().map(folder).collect::<Result<_, _>>()?;
+    add_options(&mut args, "--add-dir", folders);
+    add_options(&mut args, "--system-prompt", &config.system_prompt);
+    add_options(&mut args, "--append-system-prompt", &config.append_system_prompt);
+    add_options(&mut args, "--json-schema", config.output_schema.as_ref().map(Value::to_string));
     match config.sandbox {
         None => {}
-        Some(SandboxMode::None | SandboxMode::FullAccess) => option("--settings", r#"{"sandbox":{"enabled":false}}"#),
+        Some(SandboxMode::None | SandboxMode::FullAccess) => {
+            add_options(&mut args, "--settings", [r#"{"sandbox":{"enabled":false}}"#]);
+        }
         Some(mode @ (SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite)) => {
             let why = "it has no such sandbox; `--approval-mode plan` reads only, `ask` asks before each change";
             return Err(unsupported(format!("sandbox {}", mode.option_word()), why));
@@ -155,24 +135,20 @@ fn arguments(config: &SessionConfig, native_id: Option<&str>) -> Result<Vec<Stri
         Resume::New => {}
         Resume::Latest => args.push("--continue".to_owned()),
         Resume::Session { native_id, at } => {
-            args.extend(["--resume".to_owned(), native_id.clone()]);
-            if let Some(at) = at {
-                args.extend(["--resume-session-at".to_owned(), at.clone()]);
-            }
+            add_options(&mut args, "--resume", [native_id]);
+            add_options(&mut args, "--resume-session-at", at);
         }
     }
     if config.fork {
         args.push("--fork-session".to_owned());
     }
-    if let Some(id) = native_id {
-        args.extend(["--session-id".to_owned(), id.to_owned()]);
-    }
+    add_options(&mut args, "--session-id", native_id);
     args.extend(config.agent_args.iter().cloned());
     Ok(args)
 }
 
-fn unsupported(setting: impl Into<String>, why: &str) -> Unsupported {
-    Unsupported { agent: AgentType::Claude, setting: setting.into(), why: why.to_owned() }
+fn unsupported(setting: impl Into<String>, why: impl Into<String>) -> Unsupported {
+    Unsupported::new(AgentType::Claude, setting, why)
 }
 
 /// Claude's word for a mode.
@@ -180,22 +156,17 @@ fn native_mode(mode: &Mode) -> Result<String, Unsupported> {
     match mode {
         Mode::Native(word) => Ok(word.clone()),
         Mode::Unified(mode) => mode.native(AgentType::Claude).map(|native| native.word.to_owned()).ok_or_else(|| {
-            let known = ApprovalMode::ALL.into_iter().filter(|mode| mode.native(AgentType::Claude).is_some());
-            let known = known.map(ApprovalMode::option_word).collect::<Vec<_>>().join(", ");
-            unsupported(format!("approval mode {}", mode.option_word()), &format!("it knows {known} and auto"))
+            let why = format!("it knows {} and auto", ApprovalMode::known_to(AgentType::Claude));
+            unsupported(format!("approval mode {}", mode.option_word()), why)
         }),
     }
 }
 
 /// A file only the user can read, with the MCP servers as Claude wants them.
-fn mcp_file(config: &SessionConfig) -> io::Result<TempPath> {
+fn mcp_file(config: &SessionConfig) -> Result<TempPath, AgentError> {
     let servers: Map<String, Value> =
         config.mcp_servers.iter().map(|(name, server)| (name.clone(), mcp_server(server))).collect();
-    let mut file =
-        tempfile::Builder::new().prefix(&format!("multitap-mcp-{}-", std::process::id())).suffix(".json").tempfile()?;
-    file.write_all(json!({ "mcpServers": servers }).to_string().as_bytes())?;
-    file.flush()?;
-    Ok(file.into_temp_path())
+    private_file(AgentType::Claude, ".json", json!({ "mcpServers": servers }).to_string())
 }
 
 fn mcp_server(server: &McpServer) -> Value {

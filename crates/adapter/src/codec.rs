@@ -98,7 +98,6 @@ impl fmt::Debug for RunArg {
 }
 
 impl Step {
-    /// The step that `fill` makes.
     pub(crate) fn of(fill: impl FnOnce(&mut Self)) -> Self {
         // Most lines make one event. A list that grows by itself has room for four, and events are large.
         let mut out = Self { events: Vec::with_capacity(1), ..Self::default() };
@@ -168,7 +167,6 @@ impl Files for NoFiles {
     }
 }
 
-/// The files on this machine.
 #[derive(Debug, Clone, Copy)]
 pub struct DiskFiles;
 

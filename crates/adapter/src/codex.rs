@@ -8,7 +8,6 @@ mod command;
 mod decode;
 mod encode;
 mod exec;
-mod form;
 mod history;
 mod info;
 mod item;

@@ -29,7 +29,7 @@ pub(crate) fn apply(text: &str, hunks: &str) -> Option<String> {
 }
 
 /// The text before the hunks, if they fit.
-pub(crate) fn take_back(text: &str, hunks: &str) -> Option<String> {
+pub(crate) fn revert(text: &str, hunks: &str) -> Option<String> {
     change(text, hunks, Direction::Back)
 }
 
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hunks_are_applied_and_taken_back() {
+    fn hunks_are_applied_and_reverted() {
         for (before, after) in [
             ("a\nb\nc\n", "a\nB\nc\n"),
             ("", "new\n"),
@@ -105,7 +105,7 @@ mod tests {
             let diff = unified("f.txt", Some(before), after);
             let hunks = &diff[diff.find("@@").unwrap()..];
             assert_eq!(apply(before, hunks).as_deref(), Some(after), "{diff}");
-            assert_eq!(take_back(after, hunks).as_deref(), Some(before), "{diff}");
+            assert_eq!(revert(after, hunks).as_deref(), Some(before), "{diff}");
         }
         assert_eq!(apply("other\n", "@@ -1 +1 @@\n-a\n+b\n"), None);
         assert_eq!(apply("a\n", "@@ odd\n"), None);

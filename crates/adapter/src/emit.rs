@@ -1,5 +1,5 @@
-//! Builds the events of one session, and keeps what they need: the turn that runs, its texts and tool calls, the open
-//! questions, and the requests that the agent has not answered.
+//! Builds the events of one session, and keeps what they need: facts of the session, the turn that runs, its texts and
+//! tool calls, the open questions, and the requests that the agent has not answered.
 //!
 //! All codecs and the stored histories use it, so that every agent's events keep the same promises: one end for each
 //! turn and each tool call, no text twice, and no question that outlives its turn. No wire shape comes in here.
@@ -14,51 +14,110 @@ mod text;
 mod tool;
 mod turn;
 
-use multitap_event::{AgentType, EventKind, SystemNote, Timestamp};
+use multitap_event::{AgentError, AgentErrorKind, EventKind, SystemNote, Timestamp, TodoStatus, TurnEnd, Unsupported};
 use serde_json::{Map, Value};
 
 pub(crate) use asked::AskedValues;
 pub(crate) use offer::{commands, commands_event, models, models_event};
 pub(crate) use question::{OpenQuestion, Questions};
 pub(crate) use request::Requests;
-pub(crate) use session::{ModeNews, STORED, SessionFacts, SessionMode, native_session_changed, report_model};
+pub(crate) use session::{ModeNews, STORED, SessionFacts, SessionMode, report_model};
 pub(crate) use text::{MessageStream, More, Texts, Voice, retract};
-pub(crate) use tool::{DENIED, NoEnd, OpenTool, ToolEnd, Tools};
+pub(crate) use tool::{NoEnd, OpenTool, ToolEnd, Tools};
 pub(crate) use turn::{EndFacts, Turns, died};
 
-use crate::codec::Step;
+use crate::codec::{End, Step};
 
 /// The state behind one session's events. `T`, `Q` and `R` are what a codec keeps beside a tool call and a question, and
 /// what it asks the agent.
 #[derive(Debug)]
 pub(crate) struct Emitter<T = (), Q = (), R = ()> {
+    pub(crate) session: SessionFacts,
     pub(crate) turns: Turns,
     pub(crate) texts: Texts,
+    pub(crate) messages: MessageStream,
     pub(crate) tools: Tools<T>,
     pub(crate) questions: Questions<Q>,
     pub(crate) requests: Requests<R>,
 }
 
 impl<T, Q, R> Emitter<T, Q, R> {
-    pub(crate) fn new(agent: AgentType) -> Self {
+    pub(crate) fn new(session: SessionFacts) -> Self {
         Self {
-            turns: Turns::new(agent),
+            turns: Turns::new(session.agent),
             texts: Texts::default(),
+            messages: MessageStream::default(),
             tools: Tools::default(),
-            questions: Questions::new(agent),
+            questions: Questions::new(session.agent),
             requests: Requests::default(),
+            session,
         }
     }
 
-    /// Emits the end of a call that was taken from `tools`. Nobody is to be asked about it any more. `clock` is the time,
-    /// if it means something.
-    pub(crate) fn end_tool(&mut self, tool: &OpenTool<T>, end: ToolEnd, clock: Option<Timestamp>, out: &mut Step) {
+    /// Emits the end of a call that was taken from `tools`. Nobody is to be asked about it any more.
+    pub(crate) fn end_tool(&mut self, tool: &OpenTool<T>, end: ToolEnd, now: Timestamp, out: &mut Step) {
         self.questions.withdraw_about(tool.id.as_str(), out);
-        self.tools.end(tool, end, clock, out);
+        self.tools.end(tool, end, self.session.clock(now), out);
+    }
+
+    /// Ends the open calls that `is_over` selects and of which the agent reports no end.
+    pub(crate) fn close_tools(
+        &mut self,
+        is_over: impl FnMut(&OpenTool<T>) -> bool,
+        no_end: NoEnd,
+        now: Timestamp,
+        out: &mut Step,
+    ) {
+        self.tools.close(is_over, no_end, self.session.clock(now), out);
+    }
+
+    /// The running turn is over, and so are its texts. Its end reports the calls that were denied in it.
+    pub(crate) fn complete_turn(&mut self, mut turn: TurnEnd, now: Timestamp, out: &mut Step) {
+        self.texts.turn_over();
+        self.messages.turn_over();
+        turn.denials.extend(self.tools.take_denials());
+        self.turns.complete(turn, self.session.clock(now), out);
+    }
+
+    /// Nothing more comes: ends the turn that runs, then the session. The caller has closed the turn's work.
+    pub(crate) fn end_session(&mut self, end: End<'_>, facts: EndFacts, now: Timestamp, out: &mut Step) {
+        self.turns.end(end, facts, self.session.clock(now), out);
+    }
+
+    /// The error of a command that cannot be carried out.
+    pub(crate) fn refused(&self, why: impl Into<String>) -> AgentError {
+        AgentError::new(AgentErrorKind::ProtocolError, why).of(self.session.agent)
+    }
+
+    /// Emits that error.
+    pub(crate) fn refuse(&self, why: impl Into<String>, out: &mut Step) {
+        out.events.push(EventKind::Error(self.refused(why)));
+    }
+
+    /// The link of an agent that cannot be steered says so, so it is never asked to.
+    pub(crate) fn refuse_steering(&self, out: &mut Step) {
+        self.refuse("it takes no prompt into a running turn", out);
+    }
+
+    pub(crate) fn refuse_cancel(&self, out: &mut Step) {
+        out.events.push(EventKind::Error(self.refused("there is no turn to cancel").warning()));
+    }
+
+    pub(crate) fn unsupported(&self, setting: impl Into<String>, why: impl Into<String>) -> Unsupported {
+        Unsupported::new(self.session.agent, setting, why)
     }
 }
 
-/// A notice with an agent's own data.
 pub(crate) fn note(subtype: &str, message: Option<String>, data: Map<String, Value>) -> EventKind {
     EventKind::System(SystemNote { subtype: subtype.to_owned(), message, data })
+}
+
+/// The state of an item of a plan, by an agent's word for it.
+pub(crate) fn todo_status(word: Option<&str>) -> TodoStatus {
+    match word {
+        Some("in_progress" | "inProgress") => TodoStatus::InProgress,
+        Some("completed" | "done") => TodoStatus::Completed,
+        Some("cancelled" | "deleted") => TodoStatus::Cancelled,
+        _ => TodoStatus::Pending,
+    }
 }

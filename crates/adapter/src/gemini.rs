@@ -28,7 +28,7 @@ use stored::{find, prepare_resume};
 
 use crate::acp::{self, AcpCodec, Flavor};
 use crate::codec::{DiskFiles, Files};
-use crate::spec::{Plan, Start, folder_text, private_file_failed};
+use crate::spec::{Plan, Start, add_options, folder_text};
 
 pub(crate) async fn launch(mut start: Start<'_>) -> Result<AgentLink, LaunchError> {
     let config = &mut start.spec.config;
@@ -52,8 +52,7 @@ pub(crate) async fn launch(mut start: Start<'_>) -> Result<AgentLink, LaunchErro
 /// The arguments, private settings and codec for one session.
 fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan<AcpCodec>, LaunchError> {
     let mut args = arguments(config)?;
-    let private = settings::private(config, settings::Form::Acp)
-        .map_err(|error| private_file_failed(AgentType::Gemini, &error))?;
+    let private = settings::private(config, settings::Form::Acp)?;
     // Before the caller's own arguments, which come last.
     let at = args.len() - config.agent_args.len();
     args.splice(at..at, private.args);
@@ -71,38 +70,29 @@ fn arguments(config: &SessionConfig) -> Result<Vec<String>, Unsupported> {
 
 /// The options that both forms know.
 fn shared_arguments(config: &SessionConfig, args: &mut Vec<String>) -> Result<(), Unsupported> {
-    if let Some((setting, why)) = cannot(config) {
-        return Err(unsupported(setting, why));
-    }
+    check(config)?;
     if !project::is_left_out(&config.environment) {
         args.push("--skip-trust".to_owned());
     }
-    let mut option = |name: &str, value: &str| args.extend([name.to_owned(), value.to_owned()]);
-    if let Some(mode) = &config.mode {
-        option("--approval-mode", mode_option(mode)?);
-    }
-    if let Some(model) = &config.model {
-        option("--model", model);
-    }
+    add_options(args, "--approval-mode", config.mode.as_ref().map(mode_option).transpose()?);
+    add_options(args, "--model", &config.model);
     for folder in &config.add_dirs {
-        option("--include-directories", &folder_text(AgentType::Gemini, "added directories", folder)?);
+        add_options(args, "--include-directories", [folder_text(AgentType::Gemini, "added directories", folder)?]);
     }
     match config.sandbox {
         None => {}
         Some(SandboxMode::None | SandboxMode::FullAccess) => args.push("--sandbox=false".to_owned()),
         Some(SandboxMode::WorkspaceWrite) => args.push("--sandbox=true".to_owned()),
         Some(SandboxMode::ReadOnly) => {
-            return Err(unsupported(
-                "sandbox read-only",
-                "its sandbox lets it write; `--approval-mode plan` reads only",
-            ));
+            let why = "its sandbox lets it write; `--approval-mode plan` reads only";
+            return Err(unsupported("sandbox read-only", why));
         }
     }
     Ok(())
 }
 
-/// A setting that Gemini has no place for, if one was given.
-fn cannot(config: &SessionConfig) -> Option<(&'static str, &'static str)> {
+/// Refuses a setting that Gemini has no place for.
+fn check(config: &SessionConfig) -> Result<(), Unsupported> {
     let given = [
         ("append system prompt", config.append_system_prompt.is_some(), "it can only replace its whole prompt"),
         ("max turns", config.max_turns.is_some(), "it reads a limit only from its settings (model.maxSessionTurns)"),
@@ -116,7 +106,7 @@ fn cannot(config: &SessionConfig) -> Option<(&'static str, &'static str)> {
         (
             "resume at a message",
             matches!(config.resume, Resume::Session { at: Some(_), .. }),
-            "it takes up a conversation only where it ended",
+            "it resumes a conversation only where it ended",
         ),
         ("permission by MCP tool", config.permission_path == PermissionPath::Mcp, "it asks in its own stream"),
         (
@@ -130,11 +120,11 @@ fn cannot(config: &SessionConfig) -> Option<(&'static str, &'static str)> {
             "inside the sandbox it would not see the settings that keep a resumed conversation safe",
         ),
     ];
-    given.into_iter().find(|(_, given, _)| *given).map(|(setting, _, why)| (setting, why))
+    Unsupported::first(AgentType::Gemini, given)
 }
 
-fn unsupported(setting: impl Into<String>, why: &str) -> Unsupported {
-    Unsupported { agent: AgentType::Gemini, setting: setting.into(), why: why.to_owned() }
+fn unsupported(setting: impl Into<String>, why: impl Into<String>) -> Unsupported {
+    Unsupported::new(AgentType::Gemini, setting, why)
 }
 
 /// The mode as the command line spells it.
@@ -147,13 +137,8 @@ fn mode_option(mode: &Mode) -> Result<&str, Unsupported> {
         Some("autoEdit") => Ok("auto_edit"),
         Some(word) => Ok(word),
         None => {
-            let known = ApprovalMode::ALL.into_iter().filter(|mode| mode.native(AgentType::Gemini).is_some());
-            let known = known.map(ApprovalMode::option_word).collect::<Vec<_>>().join(", ");
-            let named = match mode {
-                Mode::Unified(mode) => mode.option_word(),
-                Mode::Native(word) => word,
-            };
-            Err(unsupported(format!("approval mode {named}"), &format!("it knows {known}")))
+            let why = format!("it knows {}", ApprovalMode::known_to(AgentType::Gemini));
+            Err(unsupported(format!("approval mode {}", mode.option_word()), why))
         }
     }
 }

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use multitap_event::{AgentType, Timestamp};
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 
 pub(crate) use reading::{Entries, EntryEvents};
 pub use reading::{Reading, read};
@@ -27,6 +28,7 @@ const LATEST: &str = "latest";
 const SHORTEST: usize = 4;
 
 /// A conversation in an agent's own store.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StoredSession {
@@ -34,18 +36,12 @@ pub struct StoredSession {
     /// The agent's own id: what resumes it.
     pub id: String,
     /// The folder it was had in, where the store has it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,
     /// The first thing the user said, on one line.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub started: Option<Timestamp>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub updated: Option<Timestamp>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_version: Option<String>,
     /// The agent has put it away, and does not list it any more.
     pub archived: bool,

@@ -28,9 +28,7 @@ pub struct AgentInfo {
     pub(crate) sign_in: Option<SignInPlaces>,
     pub(crate) store: Option<Store>,
     pub(crate) project: ProjectFiles,
-    /// Starts it.
     pub(crate) launch: for<'a> fn(Start<'a>) -> Starting<'a>,
-    /// The codec for a recorded stream.
     pub(crate) recorded: fn() -> Box<dyn Codec>,
 }
 

@@ -7,9 +7,11 @@ use multitap_event::EventKind;
 use multitap_process::MAX_LINE;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::codec::Step;
+use crate::json::JsonFields as _;
 
 /// How much of a line that was not understood is reported.
 const SHOWN: usize = 64 * 1024;
@@ -51,8 +53,8 @@ pub(crate) fn quoted<'a>(line: &'a str, beginning: &str) -> Option<&'a str> {
 /// The line with every half of a surrogate pair that stands alone put as U+FFFD. Programs that think in UTF-16 write
 /// such halves, and no reader of JSON takes them: without this the whole line would be lost for one character.
 pub(crate) fn repaired(line: &str) -> Cow<'_, str> {
-    let may_be = |hex: &str| memchr::memmem::find(line.as_bytes(), hex.as_bytes()).is_some();
-    if !may_be(r"\ud") && !may_be(r"\uD") {
+    let is_surrogate = |at: usize| matches!(line.as_bytes().get(at + 1..at + 3), Some(b"ud" | b"uD"));
+    if !memchr::memchr_iter(b'\\', line.as_bytes()).any(is_surrogate) {
         return line.into();
     }
     let unit = |at: usize| {
@@ -109,6 +111,12 @@ pub(crate) fn soft<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer:
     Ok(serde_json::from_str(raw.get()).ok())
 }
 
+/// The message inside an error that is itself JSON, as model servers write them.
+pub(crate) fn message_in(said: &str) -> Option<String> {
+    let error: Value = serde_json::from_str(said).ok()?;
+    error.field("error").string("message")
+}
+
 /// The event for a line that is longer than we keep.
 pub(crate) fn too_long(head: &str, bytes: u64) -> EventKind {
     EventKind::Unrecognized {
@@ -118,7 +126,6 @@ pub(crate) fn too_long(head: &str, bytes: u64) -> EventKind {
     }
 }
 
-/// The event for a line nobody understands.
 pub(crate) fn unrecognized(line: &str, reason: impl Into<String>) -> EventKind {
     let end = (0..=line.len().min(SHOWN)).rev().find(|end| line.is_char_boundary(*end)).unwrap_or(0);
     let bytes = (end < line.len()).then_some(line.len() as u64);
@@ -144,7 +151,7 @@ mod tests {
             (r#"{"a":"\ud83d\n"}"#, r#"{"a":"\ufffd\n"}"#),
         ] {
             assert_eq!(repaired(line), expected);
-            serde_json::from_str::<serde_json::Value>(&repaired(line)).unwrap();
+            serde_json::from_str::<Value>(&repaired(line)).unwrap();
         }
         for whole in [r#"{"a":"\ud83d\ude00"}"#, r#"{"a":"\\ud83d"}"#, "ä\\", r"\ud", r#"{"a":"\u00e4 ü"}"#] {
             assert!(matches!(repaired(whole), Cow::Borrowed(_)), "{whole}");

@@ -45,8 +45,7 @@ pub(crate) fn check(config: &SessionConfig) -> Result<(), Unsupported> {
             ("cwd", !known.cwd && elsewhere, "it starts servers in its own folder"),
         ];
         if let Some((key, _, why)) = given.into_iter().find(|(_, given, _)| *given) {
-            let setting = format!("mcpServers.{name}.{key}");
-            return Err(Unsupported { agent, setting, why: why.to_owned() });
+            return Err(Unsupported::new(agent, format!("mcpServers.{name}.{key}"), why));
         }
     }
     Ok(())

@@ -30,7 +30,6 @@ const SHOWN_CHARS: usize = 40;
 /// A file or folder of the project that acts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActingFile {
-    /// The agent that reads it.
     pub agent: AgentType,
     /// Its path: below the folder as written from there, else absolute.
     pub path: PathBuf,
@@ -149,13 +148,10 @@ pub(crate) struct Project {
     /// The agent's own folder in the user's home, links resolved: what lies there is the user's.
     home: Option<PathBuf>,
     found: Vec<ActingFile>,
-    /// How much may still be read.
     bytes_left: u64,
-    /// How many files may still be looked at.
     files_left: usize,
 }
 
-/// What is in a file.
 pub(crate) enum Contents {
     Absent,
     Text(String),
@@ -170,7 +166,6 @@ impl Project {
         Self { agent: info.agent, folder: real(folder), home, found: Vec::new(), bytes_left, files_left }
     }
 
-    /// The folder of the session.
     pub(crate) fn folder(&self) -> PathBuf {
         self.folder.clone()
     }
@@ -204,7 +199,6 @@ impl Project {
         self.home.as_deref().and_then(Path::parent) == Some(folder)
     }
 
-    /// Something that acts was found.
     pub(crate) fn found(&mut self, path: &Path, what: impl Into<String>) {
         let path = path.strip_prefix(&self.folder).unwrap_or(path).to_owned();
         self.found.push(ActingFile { agent: self.agent, path, what: what.into() });

@@ -44,14 +44,19 @@ const REST: Duration = Duration::from_millis(200);
 pub fn drafts(step: Step, line: Option<&str>, keep_raw: bool, now: Timestamp) -> Vec<Draft> {
     let mut drafts: Vec<Draft> = step.events.into_iter().map(|kind| Draft::new(now, kind)).collect();
     if let Some(line) = line.filter(|_| keep_raw) {
-        if drafts.is_empty() {
-            drafts.push(Draft::new(now, EventKind::RawDelta { native_type: type_of(line).ok().map(Into::into) }));
-        }
-        if let Some(first) = drafts.first_mut() {
-            first.raw.push(Arc::from(line));
-        }
+        keep_line(&mut drafts, line, now);
     }
     drafts
+}
+
+/// Puts a native line into the first of its drafts. A document that was never cut into lines is several.
+pub(crate) fn keep_line(drafts: &mut Vec<Draft>, line: &str, now: Timestamp) {
+    if drafts.is_empty() {
+        drafts.push(Draft::new(now, EventKind::RawDelta { native_type: type_of(line).ok().map(Into::into) }));
+    }
+    if let Some(first) = drafts.first_mut() {
+        first.raw.extend(line.lines().filter(|line| !line.trim().is_empty()).map(Arc::from));
+    }
 }
 
 /// How long a process of the agent lives.
@@ -108,10 +113,8 @@ enum Overdue {
     Exit,
 }
 
-/// The owner of the session is gone.
 struct OwnerGone;
 
-/// Why the loop ended.
 enum LoopEnd {
     OwnerGone,
     /// The process closed its stdout, or is gone.
@@ -122,7 +125,6 @@ enum LoopEnd {
     Overdue(Overdue),
 }
 
-/// How a process ended.
 enum Ended {
     Exited(Exit),
     Stopped(Exit),
@@ -188,7 +190,6 @@ impl<C: Codec> Pump<C> {
         self.end_session(ended.end(), ended.is_timeout()).await;
     }
 
-    /// Reports the end of the session.
     async fn end_session(&mut self, end: End<'_>, timed_out: bool) {
         let mut step = self.codec.end(end, Timestamp::now());
         for kind in &mut step.events {
@@ -320,7 +321,8 @@ impl<C: Codec> Pump<C> {
             }
             LoopEnd::StdoutEnded => self.exited(child, AFTER_STDOUT, "output").await,
             LoopEnd::StdinClosed => {
-                self.pass_on_until(child, Instant::now() + AFTER_STDIN).await;
+                let deadline = Instant::now() + AFTER_STDIN;
+                self.pass_on_until(child, || deadline).await;
                 self.exited(child, REST, "input").await
             }
             LoopEnd::Overdue(overdue) => {
@@ -370,7 +372,7 @@ impl<C: Codec> Pump<C> {
         self.report(step).await.ok(); // The owner may listen or not.
         child.stdin.close();
         let deadline = Instant::now() + Patience::default().after_eof;
-        self.pass_on_until(child, deadline).await;
+        self.pass_on_until(child, || deadline).await;
         let after_eof = deadline.saturating_duration_since(Instant::now()) + REST;
         let exit = child.stop(Patience { after_eof, ..Patience::default() }).await;
         tracing::debug!(code = exit.code, "stopped");
@@ -380,25 +382,17 @@ impl<C: Codec> Pump<C> {
 
     /// Passes on what a process that is gone has left in its stdout.
     async fn take_rest(&mut self, child: &mut Child) {
-        while let Ok(Ok(Some(line))) = timeout(REST, child.stdout.next()).await {
-            if self.pass_on(line).await.is_err() {
+        self.pass_on_until(child, || Instant::now() + REST).await;
+    }
+
+    /// Passes on the lines of a process that gets no more commands. `deadline` says until when each may come.
+    async fn pass_on_until(&mut self, child: &mut Child, deadline: impl Fn() -> Instant) {
+        while let Ok(Ok(Some(line))) = timeout_at(deadline(), child.stdout.next()).await {
+            let (step, text) = self.decode(line);
+            if self.send(drafts(step, text.as_deref(), self.keep_raw, Timestamp::now())).await.is_err() {
                 return;
             }
         }
-    }
-
-    /// Passes on the lines of a process that gets no more commands.
-    async fn pass_on_until(&mut self, child: &mut Child, deadline: Instant) {
-        while let Ok(Ok(Some(line))) = timeout_at(deadline, child.stdout.next()).await {
-            if self.pass_on(line).await.is_err() {
-                return;
-            }
-        }
-    }
-
-    async fn pass_on(&mut self, line: Line) -> Result<(), OwnerGone> {
-        let (step, text) = self.decode(line);
-        self.send(drafts(step, text.as_deref(), self.keep_raw, Timestamp::now())).await
     }
 
     fn decode(&mut self, line: Line) -> (Step, Option<String>) {

@@ -1,6 +1,6 @@
 //! Starting an agent: which program, which codec, and the wait until it has shown that it is up.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::pin::Pin;
 
@@ -25,10 +25,19 @@ pub struct LaunchSpec {
     pub hidden_env: Vec<String>,
 }
 
-/// A file that the agent is to read could not be written.
-pub(crate) fn private_file_failed(agent: AgentType, error: &io::Error) -> LaunchError {
-    let message = format!("cannot write a file for {agent}: {error}");
-    AgentError::new(AgentErrorKind::ProcessSpawnFailed, message).of(agent).into()
+/// A file that only the user can read, for the agent to read.
+pub(crate) fn private_file(agent: AgentType, suffix: &str, content: impl AsRef<[u8]>) -> Result<TempPath, AgentError> {
+    let write = || {
+        let prefix = format!("multitap-{agent}-{}-", std::process::id());
+        let mut file = tempfile::Builder::new().prefix(&prefix).suffix(suffix).tempfile()?;
+        file.write_all(content.as_ref())?;
+        file.flush()?;
+        Ok(file.into_temp_path())
+    };
+    write().map_err(|error: io::Error| {
+        let message = format!("cannot write a file for {agent}: {error}");
+        AgentError::new(AgentErrorKind::ProcessSpawnFailed, message).of(agent)
+    })
 }
 
 /// How one agent is run: its arguments and environment, and its codec.
@@ -67,8 +76,8 @@ fn check_words(config: &SessionConfig) -> Result<(), Unsupported> {
     };
     for (setting, word) in [("model", config.model.as_ref()), ("session", session), ("message", message)] {
         if let Some(word) = word.filter(|word| word.starts_with('-')) {
-            let why = "a name cannot begin with a dash".to_owned();
-            return Err(Unsupported { agent: config.agent.agent_type(), setting: format!("{setting} {word}"), why });
+            let why = "a name cannot begin with a dash";
+            return Err(Unsupported::new(config.agent.agent_type(), format!("{setting} {word}"), why));
         }
     }
     Ok(())
@@ -98,15 +107,13 @@ pub(crate) struct Start<'a> {
     tasks: &'a TaskTracker,
 }
 
-/// The start of one agent.
 pub(crate) type Starting<'a> = Pin<Box<dyn Future<Output = Result<AgentLink, LaunchError>> + Send + 'a>>;
 
 /// Has the agent archive one of its stored conversations. Codex can; the others have no such thing.
 pub async fn archive(spec: LaunchSpec, native_id: &str) -> Result<(), LaunchError> {
     let agent = spec.config.agent.agent_type();
     if agent != AgentType::Codex {
-        let why = "it cannot archive a conversation".to_owned();
-        return Err(Unsupported { agent, setting: "archive".to_owned(), why }.into());
+        return Err(Unsupported::new(agent, "archive", "it cannot archive a conversation").into());
     }
     let args = codex::ARCHIVE_ARGS.map(str::to_owned).to_vec();
     let program = program(&spec, args, Vec::new())?;
@@ -160,11 +167,15 @@ fn check_program(program: &Program) -> Result<(), SpawnError> {
     }
 }
 
+/// Adds an option to a command line, once for each of its values.
+pub(crate) fn add_options(args: &mut Vec<String>, name: &str, values: impl IntoIterator<Item: AsRef<str>>) {
+    args.extend(values.into_iter().flat_map(|value| [name.to_owned(), value.as_ref().to_owned()]));
+}
+
 /// A folder as an argument or in JSON, which can only be text.
 pub(crate) fn folder_text(agent: AgentType, setting: &str, folder: &Path) -> Result<String, Unsupported> {
     folder.to_str().map(str::to_owned).ok_or_else(|| {
-        let why = format!("the name of the folder {} is not UTF-8", folder.display());
-        Unsupported { agent, setting: setting.to_owned(), why }
+        Unsupported::new(agent, setting, format!("the name of the folder {} is not UTF-8", folder.display()))
     })
 }
 

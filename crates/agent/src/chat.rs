@@ -18,7 +18,6 @@ const CHATS: &str = "chats";
 /// Folder of the chats saved by name.
 const SAVED: &str = "saved";
 
-/// One line of a file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 enum ChatLine {
@@ -98,7 +97,6 @@ pub(crate) struct Chat {
     begun: bool,
     /// The last line is truncated.
     torn: bool,
-    /// The model that answers.
     model: Option<String>,
 }
 
@@ -130,7 +128,6 @@ impl ChatStore {
         Ok((chat, Conversation::new(messages)))
     }
 
-    /// The newest conversation of that folder.
     pub(crate) async fn latest(&self, folder: &Path) -> Result<Option<String>, ChatError> {
         let Some(home) = &self.home else { return Ok(None) };
         let mut names = names(&home.join(CHATS)).await?;
@@ -250,7 +247,6 @@ impl Chat {
         Ok(())
     }
 
-    /// Appends the latest message.
     pub(crate) async fn add(&mut self, message: &Message) -> Result<(), ChatError> {
         let written = self.write(std::slice::from_ref(message), Mode::Append).await;
         self.went(written)
@@ -263,7 +259,6 @@ impl Chat {
         written
     }
 
-    /// Replaces the whole conversation.
     pub(crate) async fn replace(&mut self, talk: &Conversation) -> Result<(), ChatError> {
         let mut lines = line(&ChatLine::Afresh);
         for message in talk.messages() {

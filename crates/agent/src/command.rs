@@ -125,7 +125,6 @@ struct Reader<'a> {
     simple: Simple,
 }
 
-/// Separator after a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Separator {
     /// Another command must follow.

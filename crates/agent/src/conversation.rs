@@ -7,7 +7,6 @@ use multitap_event::Image;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "camelCase")]
 pub(crate) enum Message {
@@ -21,7 +20,6 @@ pub(crate) enum Message {
     },
 }
 
-/// A message of the user.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct UserText {
     pub(crate) text: String,
@@ -132,7 +130,6 @@ impl Conversation {
         u64::try_from(bytes / BYTES_PER_TOKEN).unwrap_or(u64::MAX)
     }
 
-    /// The last message of the user.
     pub(crate) fn last_prompt(&self) -> Option<&UserText> {
         self.messages.iter().rev().find_map(|message| match message {
             Message::User(said) => Some(said),

@@ -48,7 +48,6 @@ pub(crate) enum Access<'a> {
         command: &'a str,
         directory: &'a Path,
     },
-    /// Fetches these addresses.
     Fetch {
         urls: &'a [String],
     },

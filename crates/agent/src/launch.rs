@@ -156,7 +156,6 @@ async fn read_files(
     tokio::task::spawn_blocking(read).await.map_err(|error| failed(format!("cannot read its files: {error}")))
 }
 
-/// The policy of the session's configuration.
 fn policy(config: &SessionConfig, setup: &Setup) -> Result<Policy, Unsupported> {
     let mode = match &config.mode {
         Some(Mode::Unified(mode)) => *mode,
@@ -201,7 +200,6 @@ pub fn default_model(env: &BTreeMap<String, String>) -> Result<String, String> {
         .map_err(|error| error.to_string())
 }
 
-/// What the environment says about model providers.
 pub(crate) fn providers(env: &BTreeMap<String, String>) -> Result<Providers, ChoiceError> {
     Providers::from_env(|name| env.get(name).cloned())
 }

@@ -16,7 +16,6 @@ const MOST: u64 = 64 * 1024;
 /// Most bytes of all files together.
 const MOST_OF_ALL: usize = 256 * 1024;
 
-/// All memory files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Memory {
     pub(crate) files: Vec<Remembered>,

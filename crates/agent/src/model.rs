@@ -20,7 +20,6 @@ use self::live::Live;
 use crate::conversation::{Call, Message};
 use crate::tool::Spec;
 
-/// A request to a model.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) system: String,
@@ -101,7 +100,6 @@ impl ModelErrorKind {
 /// Where the pieces of a reply are sent.
 pub(crate) type Deltas = mpsc::Sender<Delta>;
 
-/// The model of a session.
 #[derive(Debug, Clone)]
 pub(crate) enum Model {
     Rehearsal,

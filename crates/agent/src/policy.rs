@@ -91,7 +91,6 @@ impl Policy {
         self
     }
 
-    /// Judges one call of that tool.
     pub(crate) fn judge(&self, tool: &str, job: &Job) -> Verdict {
         self.judge_access(tool, job.access())
     }
@@ -191,40 +190,15 @@ impl Policy {
 
 /// Files and folders that configure other programs: Git, Multitap, the agents it drives, shells, package managers and
 /// editors.
-const DELICATE: [&str; 28] = [
-    ".agents",
-    ".bash_login",
-    ".bash_profile",
-    ".bashrc",
-    ".cargo",
-    ".claude",
-    ".claude.json",
-    ".codex",
-    ".config",
-    ".devcontainer",
-    ".env",
-    ".envrc",
-    ".gemini",
-    ".git",
-    ".gitconfig",
-    ".gitmodules",
-    ".husky",
-    ".idea",
-    ".mcp.json",
-    ".multitap",
-    ".npmrc",
-    ".profile",
-    ".ssh",
-    ".vscode",
-    ".yarnrc.yml",
-    ".zprofile",
-    ".zshenv",
-    ".zshrc",
-];
+const DELICATE: &str = "
+    .agents .bash_login .bash_profile .bashrc .cargo .claude .claude.json .codex .config .devcontainer .env .envrc
+    .gemini .git .gitconfig .gitmodules .husky .idea .mcp.json .multitap .npmrc .profile .ssh .vscode .yarnrc.yml
+    .zprofile .zshenv .zshrc
+";
 
 /// Whether changing that file amounts to running something. Some file systems ignore case.
 pub(super) fn is_delicate(file: &Path) -> bool {
-    let is_named = |name: &str| DELICATE.iter().any(|known| name.eq_ignore_ascii_case(known));
+    let is_named = |name: &str| DELICATE.split_whitespace().any(|known| name.eq_ignore_ascii_case(known));
     file.components().any(|part| part.as_os_str().to_str().is_some_and(is_named))
 }
 

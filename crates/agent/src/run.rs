@@ -46,7 +46,6 @@ const STOP_PATIENCE: Duration = Duration::from_secs(5);
 /// How long the first turn may wait for MCP servers.
 const SERVER_PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a runner is made of.
 pub(crate) struct RunnerParts {
     pub(crate) end: AgentEnd,
     pub(crate) config: SessionConfig,
@@ -66,7 +65,6 @@ pub(crate) struct RunnerParts {
     pub(crate) memory: Memory,
     /// A temporary folder of the session.
     pub(crate) private: TempDir,
-    /// What the sandbox enforces.
     pub(crate) enforced: Option<Enforced>,
 }
 
@@ -117,7 +115,6 @@ pub(crate) struct Runner {
     over: bool,
 }
 
-/// The owner of the session is gone.
 struct OwnerGone;
 
 impl Runner {
@@ -297,7 +294,7 @@ impl Runner {
                 self.elicited.insert(id.clone(), reply);
                 self.step(Input::Elicited(id, elicitation)).await
             }
-            Asked::TakenBack(id) => self.step(Input::TakenBack(id)).await,
+            Asked::Withdrawn(id) => self.step(Input::Withdrawn(id)).await,
         }
     }
 

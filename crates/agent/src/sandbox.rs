@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use multitap_event::SandboxMode;
 use multitap_process::{Child, Keeper, Patience, Program, SpawnError, StdinMode, spawn};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio::time::{Duration, timeout};
 
 /// The first argument of a binary that becomes a sandboxed command.
@@ -27,14 +27,14 @@ pub const SANDBOXED: &str = "__sandboxed";
 const TRIAL: Duration = Duration::from_secs(10);
 
 /// What is enforced, and how.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Enforced {
     pub files: FileAccess,
     pub network: NetworkAccess,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FileAccess {
     /// Nothing is enforced.
@@ -45,7 +45,7 @@ pub enum FileAccess {
     WorkspaceWrite,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum NetworkAccess {
     /// Nothing is enforced.
@@ -71,26 +71,6 @@ impl fmt::Display for Enforced {
     }
 }
 
-impl FileAccess {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::ReadOnly => "read-only",
-            Self::WorkspaceWrite => "workspace-write",
-        }
-    }
-}
-
-impl NetworkAccess {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::NoTcp => "no-tcp",
-            Self::Nothing => "nothing",
-        }
-    }
-}
-
 /// How much has to be enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Enforcement {
@@ -100,7 +80,6 @@ pub enum Enforcement {
     Best,
 }
 
-/// A requested sandbox is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
     #[error("the sandbox needs Linux")]
@@ -197,9 +176,8 @@ impl Sandbox {
     }
 
     fn wrapped(&self, program: Program, enforced: Enforced) -> Program {
-        let mut args: Vec<OsString> = vec![SANDBOXED.into()];
-        args.extend(["--files".into(), enforced.files.word().into()]);
-        args.extend(["--network".into(), enforced.network.word().into()]);
+        let enforced = serde_json::json!(enforced).to_string();
+        let mut args: Vec<OsString> = vec![SANDBOXED.into(), "--enforce".into(), enforced.into()];
         for folder in &self.writable {
             args.extend(["--write".into(), folder.into()]);
         }

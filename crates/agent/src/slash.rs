@@ -99,7 +99,6 @@ impl Entry {
         }
     }
 
-    /// Its usage, for messages.
     fn usage(&self, path: &str) -> String {
         let arguments = self.arguments.iter().map(|Argument(name, _, required)| {
             let name = name.to_uppercase();

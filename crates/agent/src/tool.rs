@@ -19,7 +19,6 @@ pub(crate) struct Spec {
     pub(crate) read_only: bool,
 }
 
-/// The outcome of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Outcome {
     pub(crate) outcome: ToolOutcome,
@@ -68,7 +67,6 @@ pub(crate) struct ToolContext {
     pub(crate) stop: CancellationToken,
 }
 
-/// Progress of a tool.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Progress {
     /// New output since the last report.

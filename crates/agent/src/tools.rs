@@ -63,7 +63,6 @@ pub(crate) struct Toolbox {
     pub(crate) web: Option<multitap_outbound::Screen>,
     /// The user's own memory file.
     pub(crate) memory: Option<PathBuf>,
-    /// The MCP servers.
     pub(crate) mcp: Servers,
 }
 
@@ -140,7 +139,6 @@ impl Toolbox {
         BadCall(format!("there is no tool '{}': there are {known}", call.name))
     }
 
-    /// Runs a job.
     pub(crate) async fn run(&self, job: Approved<Job>, context: ToolContext) -> Outcome {
         match job.into_inner() {
             Job::FileTool(look) => self.files.run(look, &context, FileTool::run).await,
@@ -162,7 +160,6 @@ impl Toolbox {
     }
 }
 
-/// Deserializes the arguments of a call.
 fn arguments<T: DeserializeOwned>(call: &Call) -> Result<T, BadCall> {
     if !call.arguments.is_object() {
         let name = &call.name;

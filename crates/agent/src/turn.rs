@@ -64,7 +64,7 @@ pub(crate) enum Input {
     /// An MCP server asks the user for something.
     Elicited(QuestionId, Elicitation),
     /// It no longer asks.
-    TakenBack(QuestionId),
+    Withdrawn(QuestionId),
     /// The conversation was summed up.
     Summed(Result<Summary, ModelError>),
     Cancel,
@@ -250,7 +250,7 @@ impl Machine {
             Input::Done(id, outcome) if self.runs(&id) => self.done(&id, outcome, now, &mut out),
             Input::Done(..) => {}
             Input::Elicited(id, elicitation) => self.elicited(id, &elicitation, &mut out),
-            Input::TakenBack(id) => self.taken_back(&id, &mut out),
+            Input::Withdrawn(id) => self.withdrawn(&id, &mut out),
             Input::Summed(summary) => self.summed(summary, now, &mut out),
             Input::Cancel => self.cancel(now, &mut out),
             Input::Force => self.force(now, &mut out),

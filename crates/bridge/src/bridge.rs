@@ -25,7 +25,7 @@ use multitap_event::A2aServer;
 /// How often it is looked whether an agent is due to be tried again.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The most clients over HTTP at a time. Those that say nothing for five minutes are gone.
+/// The most clients over HTTP at a time.
 const MOST_CLIENTS: usize = 256;
 
 /// A tower service that speaks streamable HTTP, for a server that guards its entrance.
@@ -42,6 +42,8 @@ pub struct BridgeOptions {
     pub patience: Duration,
     /// How often the cards of agents that are there are fetched again.
     pub refresh: Duration,
+    /// How long a client over HTTP may say nothing while it waits for nothing: then it is gone.
+    pub idle: Duration,
     /// Whether `load_agent` may reach this machine and the network around it.
     pub allow_private: bool,
     /// How many agents the prompt has passed through that the caller works on.
@@ -56,6 +58,7 @@ impl Default for BridgeOptions {
             call_budget: Duration::from_secs(50),
             patience: Duration::from_secs(30 * 60),
             refresh: Duration::from_secs(5 * 60),
+            idle: Duration::from_secs(5 * 60),
             allow_private: false,
             hops: Hops::None,
         }
@@ -170,7 +173,9 @@ impl Bridge {
             }
             Ok(Handler::new(bridge.clone(), Some(client.clone())))
         };
-        StreamableHttpService::new(handler, LocalSessionManager::default().into(), config)
+        let mut sessions = LocalSessionManager::default();
+        sessions.session_config.keep_alive = Some(self.options.idle);
+        StreamableHttpService::new(handler, sessions.into(), config)
     }
 
     /// Ends what the bridge does. Remote tasks go on.

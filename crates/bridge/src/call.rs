@@ -12,7 +12,7 @@ use rmcp::model::{
     ElicitRequestParams, ElicitResult, InputRequest, InputRequiredResult, ProtocolVersion, ServerRequest,
 };
 use rmcp::service::{PeerRequestOptions, RequestContext, RequestHandle};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::argument::{self, ArtifactArguments, ListArguments, LoadAgent, SendArguments, TaskArguments, UnloadAgent};
@@ -63,6 +63,15 @@ enum Waited {
     Cancelled,
 }
 
+/// What came of a task that is not followed any more.
+enum Settled {
+    Result(Box<CallToolResponse>),
+    /// A person answered what the agent asked.
+    Answer(Box<Message>),
+    /// The client gave the call up while a person was asked.
+    Cancelled,
+}
+
 /// What a call of `sendMessage` brings.
 enum Brought {
     Message(Message),
@@ -88,7 +97,7 @@ impl Bridge {
                     let call = Call { bridge: self, name, agent, client, context };
                     let answer = match action {
                         Action::SendMessage => return Some(call.send(request).await),
-                        Action::GetTask => call.get(request).await,
+                        Action::GetTask => return Some(call.get(request).await),
                         Action::CancelTask => call.cancel(request).await,
                         Action::ListTasks => call.list(request).await,
                         Action::GetArtifact => call.artifact(request).await,
@@ -202,7 +211,7 @@ struct Call<'a> {
 
 impl Call<'_> {
     async fn send(&self, request: CallToolRequestParams) -> CallToolResponse {
-        let mut message = match self.message(request) {
+        let message = match self.message(request) {
             Ok(Brought::Message(message)) => message,
             Ok(Brought::Declined(waiting)) => {
                 let collected = Collected::waiting(waiting.task_id, waiting.context_id, waiting.question);
@@ -210,14 +219,20 @@ impl Call<'_> {
             }
             Err(why) => return result::error(why).into(),
         };
-        let mut reporter = Reporter::new(&self.context);
-        for _ in 0..MOST_QUESTIONS {
+        self.converse(message, MOST_QUESTIONS, &mut Reporter::new(&self.context)).await
+    }
+
+    /// Sends a message and follows what comes of it. At most so many questions of the agent are taken to a person; the
+    /// next one is returned.
+    async fn converse(&self, first: Message, questions: usize, reporter: &mut Reporter) -> CallToolResponse {
+        let (mut message, mut questions) = (first, questions);
+        loop {
             let send = match self.with_hops(message) {
                 Ok(send) => send,
                 Err(why) => return result::error(why).into(),
             };
             let run = self.bridge.runs.start(&self.agent, &self.client, send);
-            let waited = self.wait(&run, &mut reporter).await;
+            let waited = self.wait(&run, reporter).await;
             let collected = run.state().collected;
             // What is read by pages needs a name, also where the agent answers without a task.
             let id = self.shown_id(&run).or_else(|| result::is_long(&collected).then(|| run.handle.clone()));
@@ -230,24 +245,41 @@ impl Call<'_> {
                 }
                 Waited::Ended(end) => end,
             };
-            let (Some(question), RunEnd::Done) = (collected.question(), &end) else {
-                return self.result(id, &collected, returned(&collected, &end)).into();
+            message = match self.settle(id, &collected, &end, questions, reporter).await {
+                Settled::Result(response) => return *response,
+                Settled::Cancelled => return self.give_up(&run).await.into(),
+                Settled::Answer(answer) => *answer,
             };
-            let Some(form) = ask::form(&self.name, &self.agent, &question) else {
-                return self.result(id, &collected, Returned::Ended(&end)).into();
-            };
-            match self.elicitation() {
-                Elicitation::None => return self.result(id, &collected, Returned::Ended(&end)).into(),
-                Elicitation::Result => return self.ask_by_result(id, &collected, question, form).into(),
-                Elicitation::Request => match self.ask(&question, form, &mut reporter).await {
-                    Some(Reply::Answer(answer)) => message = self.answer(*answer, &collected),
-                    Some(Reply::Declined) => return self.result(id, &collected, Returned::Declined).into(),
-                    None if self.context.ct.is_cancelled() => return self.give_up(&run).await.into(),
-                    None => return self.result(id, &collected, Returned::Ended(&end)).into(),
-                },
-            }
+            questions -= 1;
         }
-        result::error(format!("{} asked more than {MOST_QUESTIONS} questions in one call", self.name)).into()
+    }
+
+    /// Takes what the agent waits for to a person, or makes the result of the call. `questions` is how many may still be
+    /// asked.
+    async fn settle(
+        &self,
+        id: Option<&str>,
+        collected: &Collected,
+        end: &RunEnd,
+        questions: usize,
+        reporter: &mut Reporter,
+    ) -> Settled {
+        let result = |returned| Settled::Result(Box::new(self.result(id, collected, returned).into()));
+        let question = collected.question().filter(|_| *end == RunEnd::Done && questions > 0);
+        let Some(question) = question else { return result(returned(collected, end)) };
+        let Some(form) = ask::form(&self.name, &self.agent, &question) else {
+            return result(Returned::Ended(end));
+        };
+        match self.elicitation() {
+            Elicitation::None => result(Returned::Ended(end)),
+            Elicitation::Result => Settled::Result(Box::new(self.ask_by_result(id, collected, question, form).into())),
+            Elicitation::Request => match self.ask(&question, form, reporter).await {
+                Some(Reply::Answer(answer)) => Settled::Answer(Box::new(self.answer(*answer, collected))),
+                Some(Reply::Declined) => result(Returned::Declined),
+                None if self.context.ct.is_cancelled() => Settled::Cancelled,
+                None => result(Returned::Ended(end)),
+            },
+        }
     }
 
     /// The message of a call, or the answer that a call brings back.
@@ -407,39 +439,62 @@ impl Call<'_> {
         InputRequiredResult::new(Some(requests), Some(handle))
     }
 
-    async fn get(&self, request: CallToolRequestParams) -> Result<CallToolResult, String> {
+    async fn get(&self, request: CallToolRequestParams) -> CallToolResponse {
+        if request.request_state.is_some() {
+            // An earlier call asked a person, and this one brings the answer.
+            return self.send(request).await;
+        }
+        match self.look(request).await {
+            Ok(response) => response,
+            Err(why) => result::remote_error(&self.name, &why).into(),
+        }
+    }
+
+    /// How a task is; if the call waits for it, also what comes of it.
+    async fn look(&self, request: CallToolRequestParams) -> Result<CallToolResponse, String> {
+        const CANCELLED: &str = "the call was cancelled; the task goes on";
         let TaskArguments { task_id: given, wait } = argument::read(request.arguments)?;
         let id = Some(given.as_str());
         let deadline = Instant::now() + self.agent.budget(self.bridge.options.call_budget);
         let mut reporter = Reporter::new(&self.context);
         let run = self.bridge.runs.find(&self.agent, &given);
+        let mut followed = None;
         if let Some(run) = &run {
             let waited = if wait { self.wait(run, &mut reporter).await } else { Waited::now(run) };
             let collected = run.state().collected;
             match waited {
-                Waited::Cancelled => return Err("the call was cancelled; the task goes on".to_owned()),
-                Waited::StillWorking => return Ok(self.result(id, &collected, Returned::StillWorking)),
+                Waited::Cancelled => return Err(CANCELLED.to_owned()),
+                Waited::StillWorking => return Ok(self.result(id, &collected, Returned::StillWorking).into()),
                 // The agent knows no more about a task that is over, and nothing about one that it never named.
                 Waited::Ended(end) if collected.is_over() || collected.task_id.is_none() => {
-                    return Ok(self.result(id, &collected, Returned::Ended(&end)));
+                    return Ok(self.result(id, &collected, Returned::Ended(&end)).into());
                 }
-                Waited::Ended(_) => {}
+                Waited::Ended(_) => followed = Some(collected),
             }
         }
         // What the agent says now is better than how a stream ended.
         let task_id = self.task_id(&given)?;
         let mut pause = FIRST_LOOK;
         loop {
-            let collected = self.snapshot(&task_id, self.client.get(&task_id, None).await)?;
+            let mut collected = self.snapshot(&task_id, self.client.get(&task_id, None).await)?;
+            if let Some(followed) = &followed {
+                collected.complete(followed);
+            }
             let returned = returned(&collected, &RunEnd::Done);
-            if !wait || returned != Returned::StillWorking || Instant::now() + pause > deadline {
-                return Ok(self.result(id, &collected, returned));
+            if returned != Returned::StillWorking {
+                let questions = if wait { MOST_QUESTIONS } else { 0 };
+                return match self.settle(id, &collected, &RunEnd::Done, questions, &mut reporter).await {
+                    Settled::Result(response) => Ok(*response),
+                    Settled::Cancelled => Err(CANCELLED.to_owned()),
+                    Settled::Answer(answer) => Ok(self.converse(*answer, questions - 1, &mut reporter).await),
+                };
+            }
+            if !wait || Instant::now() + pause > deadline {
+                return Ok(self.result(id, &collected, returned).into());
             }
             reporter.note(&format!("{} is working", self.name)).await;
             tokio::select! {
-                () = self.context.ct.cancelled() => {
-                    return Err("the call was cancelled; the task goes on".to_owned());
-                }
+                () = self.context.ct.cancelled() => return Err(CANCELLED.to_owned()),
                 () = tokio::time::sleep(pause) => pause = (pause * 2).min(LONGEST_LOOK),
             }
         }
@@ -477,10 +532,10 @@ impl Call<'_> {
             })
         });
         let tasks: Vec<Value> = tasks.collect();
-        let data = json!({ "tasks": tasks, "nextPageToken": self.agent.plain_id(&page.next_page_token) });
-        let mut result = CallToolResult::success(vec![ContentBlock::text(data.to_string())]);
-        result.structured_content = Some(data);
-        Ok(result)
+        let mut list = Map::from_iter([("tasks".to_owned(), Value::Array(tasks))]);
+        let next_page = self.agent.plain_id(&page.next_page_token);
+        list.extend(next_page.map(|token| ("nextPageToken".to_owned(), json!(token))));
+        Ok(result::of_list(&self.name, list))
     }
 
     async fn artifact(&self, request: CallToolRequestParams) -> Result<CallToolResult, String> {

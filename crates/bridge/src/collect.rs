@@ -107,6 +107,14 @@ impl Collected {
         is_asked.then(|| self.question.clone().unwrap_or_else(|| Question::Text(self.text())))
     }
 
+    /// Takes over the question of the same task as its stream told it: the state that an agent stores may be without it.
+    pub(crate) fn complete(&mut self, followed: &Self) {
+        let waits = self.state == TaskState::InputRequired && followed.state == TaskState::InputRequired;
+        if waits && self.question.is_none() && self.text().is_empty() {
+            self.question.clone_from(&followed.question);
+        }
+    }
+
     /// How much memory its text and files take.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes

@@ -14,6 +14,8 @@ use multitap_event::A2aServer;
 
 /// The most bytes of one answer, or of one event of a stream.
 const LARGEST_ANSWER: usize = 16 * 1024 * 1024;
+/// The most bytes of one stream.
+const LONGEST_STREAM: usize = 256 * 1024 * 1024;
 /// The most characters of an error that is shown.
 const SHOWN: usize = 600;
 /// A shorter word is not looked for when secrets are removed: it could be any word.
@@ -113,6 +115,7 @@ impl RemoteAgent {
             .development_tool(ExtensionUse::Optional)
             .screen(self.screen.clone())
             .largest(LARGEST_ANSWER)
+            .longest_stream(LONGEST_STREAM)
             // Loading is tried again by whoever waits for it.
             .retry(RetryPolicy { attempts: 2, ..RetryPolicy::default() });
         if let Some(path) = &self.entry.card_path {

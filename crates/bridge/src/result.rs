@@ -98,6 +98,18 @@ pub(crate) fn of_task(
     result
 }
 
+/// A list that the agent made.
+pub(crate) fn of_list(name: &str, list: Map<String, Value>) -> CallToolResult {
+    let notice = mark(name, "made the list that follows");
+    // Before the list, for whoever reads the data alone.
+    let mut marked = Map::from_iter([("notice".to_owned(), json!(notice))]);
+    marked.extend(list.clone());
+    let text = format!("{notice}\n{}", Value::Object(list));
+    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+    result.structured_content = Some(Value::Object(marked));
+    result
+}
+
 /// How to go on, where that is not plain.
 fn next(
     name: &str,

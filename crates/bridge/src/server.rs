@@ -1,14 +1,18 @@
 //! The MCP side: one handler for every client and both eras.
 
+use std::convert::Infallible;
+use std::future::pending;
 use std::sync::Arc;
 
 use rmcp::model::{
     CallToolRequestMethod, CallToolRequestParams, CallToolResponse, Implementation, ListPromptsRequestMethod,
     ListPromptsResult, ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
+    PaginatedRequestParams, PingRequest, ProtocolVersion, ServerCapabilities, ServerConfig, ServerRequest,
+    SubscriptionFilter, Tool,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::DropGuard;
 
 use crate::bridge::Bridge;
@@ -23,14 +27,31 @@ pub struct Handler {
     bridge: Bridge,
     /// Cancelled when the connection has ended and the handler is dropped.
     ended: DropGuard,
-    /// Counts the clients over HTTP.
-    _client: Option<Arc<()>>,
+    /// Counts the clients over HTTP. None: the connection is a pair of streams.
+    over_http: Option<Arc<()>>,
 }
 
 impl Handler {
     pub(crate) fn new(bridge: Bridge, client: Option<Arc<()>>) -> Self {
         let ended = bridge.stop.child_token().drop_guard();
-        Self { bridge, ended, _client: client }
+        Self { bridge, ended, over_http: client }
+    }
+
+    /// Pings a client that waits for an answer: the session of a client over HTTP ends when nothing is sent either way,
+    /// and not every client wants to hear of progress. In 2026-07-28 there are neither sessions nor pings.
+    async fn keep_session(&self, context: &RequestContext<RoleServer>) -> Infallible {
+        let has_session =
+            context.protocol_version().is_none_or(|version| version.as_str() < ProtocolVersion::V_2026_07_28.as_str());
+        if self.over_http.is_none() || !has_session {
+            return pending().await;
+        }
+        let pause = self.bridge.options.idle / 4;
+        loop {
+            sleep(pause).await;
+            let ping = ServerRequest::PingRequest(PingRequest::default());
+            // Without an answer the ping has done what it is for.
+            timeout(pause, context.peer.send_request(ping)).await.ok();
+        }
     }
 }
 
@@ -67,7 +88,11 @@ impl ServerHandler for Handler {
             error.message = format!("there is no tool {name}").into();
             error
         };
-        self.bridge.call(request, context).await.ok_or_else(unknown)
+        let kept = context.clone();
+        tokio::select! {
+            answer = Box::pin(self.bridge.call(request, context)) => answer.ok_or_else(unknown),
+            never = self.keep_session(&kept) => match never {},
+        }
     }
 
     /// Notifies a client of the `initialize` era when the list of tools changes.

@@ -183,7 +183,11 @@ pub(crate) fn of_agent(name: &str, agent: &RemoteAgent) -> Vec<Tool> {
                 "pageToken": { "type": "string", "description": "nextPageToken of the page before." }
             }),
             &[],
-            None,
+            Some(json!({
+                "notice": { "type": "string", "description": "Whose words these are." },
+                "tasks": { "type": "array", "items": { "type": "object" } },
+                "nextPageToken": { "type": "string", "description": "pageToken of the next page, if there is one." }
+            })),
             Effect::Reads,
         ));
     }

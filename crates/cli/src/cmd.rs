@@ -43,14 +43,12 @@ fn row(name: &str, description: &str) -> String {
     format!("{name:<20} {description}\n")
 }
 
-/// Prints a completion script.
 pub(crate) fn completions(shell: clap_complete::Shell) -> Result<Exit, Problem> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "multitap", &mut script);
     print(&String::from_utf8_lossy(&script))
 }
 
-/// Prints the manual page.
 pub(crate) fn man() -> Result<Exit, Problem> {
     let mut page = Vec::new();
     clap_mangen::Man::new(Cli::command()).render(&mut page).context("write the manual page")?;

@@ -1,6 +1,7 @@
 //! The door beside a session: leads clients to the one session of this process.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
@@ -13,6 +14,7 @@ use multitap_serve::{
 
 use crate::args::{AccessArgs, DoorArgs};
 use crate::exit::{Exit, Problem};
+use crate::file_lists::FileLists;
 use crate::settings::Settings;
 use crate::token;
 
@@ -25,6 +27,7 @@ pub(crate) struct Shared {
     /// Empty until the agent is up; replaced when the user switches sessions.
     session: Mutex<Option<Session>>,
     journal: Arc<dyn Journal>,
+    files: FileLists,
 }
 
 impl Shared {
@@ -42,14 +45,13 @@ impl Shared {
 
     /// A host for a session that has started.
     pub(crate) fn of(session: Session, journal: Arc<dyn Journal>) -> Self {
-        Self { session: Mutex::new(Some(session)), journal }
+        Self { session: Mutex::new(Some(session)), ..Self::new(journal) }
     }
 
     pub(crate) fn new(journal: Arc<dyn Journal>) -> Self {
-        Self { session: Mutex::default(), journal }
+        Self { session: Mutex::default(), journal, files: FileLists::default() }
     }
 
-    /// Opens a door to this host.
     pub(crate) async fn open_at(
         self: &Arc<Self>,
         port: u16,
@@ -60,7 +62,6 @@ impl Shared {
         Door::open(config, self.clone()).await.map_err(not_opened)
     }
 
-    /// Shares this session from now on.
     pub(crate) fn share(&self, session: Session) {
         *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(session);
     }
@@ -69,6 +70,10 @@ impl Shared {
 impl Host for Shared {
     fn shared(&self) -> Option<Session> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn files(&self, folder: &Path, query: &str) -> Vec<String> {
+        self.files.find(folder, query)
     }
 
     fn find(&self, session: &SessionId) -> Option<Session> {
@@ -128,7 +133,6 @@ pub(crate) fn identify(peers: &[Peer]) -> Vec<PeerIdentity> {
     peers.iter().map(identity).collect()
 }
 
-/// The configuration of a door.
 pub(crate) fn config(host: &str, port: u16, access: &AccessArgs, settings: &Settings) -> Result<DoorConfig, Problem> {
     Ok(DoorConfig {
         host: host.to_owned(),
@@ -141,7 +145,6 @@ pub(crate) fn config(host: &str, port: u16, access: &AccessArgs, settings: &Sett
     })
 }
 
-/// Access control as the options say.
 pub(crate) fn access(args: &AccessArgs) -> Result<Access, Problem> {
     Ok(Access {
         allow_hosts: args.allow_host.clone(),

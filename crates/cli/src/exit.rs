@@ -3,7 +3,6 @@
 use std::fmt;
 use std::process::ExitCode;
 
-/// The exit codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     Completed,

@@ -8,7 +8,9 @@ use anyhow::Context as _;
 use etcetera::BaseStrategy as _;
 use multitap_client::{AgentSession, Agents, Builtin, StartError};
 use multitap_event::{AgentError, AgentErrorKind, ClientRef, Draft, SessionConfig, SessionId};
-use multitap_hub::{History, Hub, Join, JoinFrom, Journal, JournalError, Open, OpenError, Session, Unusable, Which};
+use multitap_hub::{
+    EarlierEvents, Hub, Join, JoinFrom, Journal, JournalError, Open, OpenError, Session, Unusable, Which,
+};
 use multitap_store::Store;
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
@@ -61,7 +63,6 @@ fn log_file() -> Result<PathBuf, JournalError> {
     Ok(data().ok_or_else(unknown)?.join("sessions.db"))
 }
 
-/// Opens the user's store.
 pub(crate) fn open_store() -> Result<Store, JournalError> {
     Store::open(log_file()?).map_err(|error| error.reason)
 }
@@ -173,7 +174,6 @@ impl Host {
         self.unlogged.open(open).await
     }
 
-    /// The live sessions of this process.
     pub(crate) fn live(&self) -> Vec<Session> {
         self.hub.live()
     }
@@ -220,7 +220,6 @@ impl Host {
         }
     }
 
-    /// The log.
     pub(crate) fn journal(&self) -> &Arc<dyn Journal> {
         &self.journal
     }
@@ -234,7 +233,7 @@ impl Host {
     pub(crate) fn history<F: Future<Output = ()> + Send + 'static>(
         &self,
         make: impl FnOnce(mpsc::Sender<Draft>) -> F,
-    ) -> History {
+    ) -> EarlierEvents {
         let (drafts, history) = mpsc::channel(HISTORY);
         self.tasks.spawn(make(drafts));
         history

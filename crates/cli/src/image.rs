@@ -5,7 +5,6 @@ use std::path::Path;
 use multitap_event::Image;
 use multitap_tui::{LARGEST_PICTURE, PictureError, read_picture};
 
-/// Reads a picture.
 pub(crate) fn read(path: &Path) -> Result<Image, String> {
     let name = path.display();
     read_picture(path).map_err(|error| match error {

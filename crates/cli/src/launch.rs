@@ -66,7 +66,6 @@ pub(crate) fn agent(chosen: Option<&str>, settings: &Settings) -> Result<AgentKi
     Ok(AgentKind::Builtin)
 }
 
-/// The ACP agent of the settings.
 fn set_acp(settings: &Settings) -> Result<AgentKind, Problem> {
     match settings.of(AgentType::Acp).command.filter(|command| !command.trim().is_empty()) {
         Some(command) => Ok(AgentKind::Acp { command }),

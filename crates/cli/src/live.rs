@@ -55,12 +55,10 @@ impl LiveNote {
     }
 }
 
-/// Path of the note.
 fn place(data: &Path, session: &SessionId) -> PathBuf {
     data.join("run").join(format!("{session}.json"))
 }
 
-/// Content of the note.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Note {

@@ -10,6 +10,7 @@ mod cmd;
 mod deadline;
 mod door;
 mod exit;
+mod file_lists;
 mod host;
 mod image;
 mod launch;

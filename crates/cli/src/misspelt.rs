@@ -33,32 +33,13 @@ fn is_word(word: &str) -> bool {
 
 /// The number of wrong letters, if few enough for a typo.
 fn slip(word: &str, name: &str) -> Option<usize> {
-    let slips = distance(&word.to_ascii_lowercase(), name);
+    // A prompt may be far longer than any command.
+    if word.len() > 2 * name.len() {
+        return None;
+    }
+    let slips = strsim::osa_distance(&word.to_ascii_lowercase(), name);
     let most = if name.len() >= LONG { 2 } else { 1 };
     (slips <= most && word != name).then_some(slips)
-}
-
-/// Edit distance: insertions, deletions, substitutions and swaps of neighbours.
-fn distance(one: &str, other: &str) -> usize {
-    let (one, other) = (one.as_bytes(), other.as_bytes());
-    // Far longer than any command.
-    if one.len() > 2 * other.len() {
-        return one.len();
-    }
-    let mut rows = vec![(0..=other.len()).collect::<Vec<_>>()];
-    for (i, a) in one.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, b) in other.iter().enumerate() {
-            let changed = rows[i][j] + usize::from(a != b);
-            let mut least = changed.min(rows[i][j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && *a == other[j - 1] && one[i - 1] == *b {
-                least = least.min(rows[i - 1][j - 1] + 1);
-            }
-            row.push(least);
-        }
-        rows.push(row);
-    }
-    rows[one.len()][other.len()]
 }
 
 #[cfg(test)]

@@ -28,7 +28,6 @@ pub(crate) struct Private {
 }
 
 impl Private {
-    /// Opens the private door of a session.
     pub(crate) async fn open(data: &Path, session: Session, journal: Arc<dyn Journal>) -> Result<Self, DoorError> {
         let (socket, folder) = place(data, session.id())?;
         let only = Arc::new(Shared::of(session, journal));

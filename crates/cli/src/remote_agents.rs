@@ -32,6 +32,8 @@ use self::relay::{HopRecord, relay};
 
 /// Name of the MCP server.
 pub(crate) const NAME: &str = "a2a-server";
+/// Option of `multitap mcp`.
+const HOPS_FILE: &str = "--hops-file";
 /// Capacity of the pipe to the built-in agent, each way.
 const PIPE: usize = 64 * 1024;
 /// How much longer an agent waits for a call than the call takes.
@@ -56,30 +58,32 @@ impl WithRemoteAgents {
 
 impl Launch for WithRemoteAgents {
     fn launch(&self, mut config: SessionConfig) -> Launching {
-        if config.a2a_servers.is_empty() {
-            return self.agents.launch(config);
-        }
-        let is_used = left_out(&config).is_none();
+        let is_used = !config.a2a_servers.is_empty() && left_out(&config).is_none();
+        let has_own = config.mcp_servers.values_mut().any(|server| own_bridge(server).is_some());
         let entries = std::mem::take(&mut config.a2a_servers);
         let mut extras = SessionExtras { hidden_env: secret_variables(&entries), ..SessionExtras::default() };
-        if !is_used {
+        if !is_used && !has_own {
             return self.agents.launch_with(config, extras);
         }
         let (agents, tasks, data) = (self.agents.clone(), self.tasks.clone(), self.data.clone());
         Box::pin(async move {
-            let hops = if config.agent == AgentKind::Builtin {
+            let mut records = Vec::new();
+            if has_own {
+                records.push(count_for(&mut config, data.as_deref()).map_err(|error| failed(&config, &error))?);
+            }
+            if is_used && config.agent == AgentKind::Builtin {
                 let (server, pipe, hops) = serve_here(&config, entries, &tasks);
                 config.mcp_servers.insert(NAME.to_owned(), server);
                 extras.pipes.insert(NAME.to_owned(), pipe);
-                hops
-            } else {
+                records.push(hops);
+            } else if is_used {
                 let (server, hops) =
                     program(&config, &entries, data.as_deref()).map_err(|error| failed(&config, &error))?;
                 config.mcp_servers.insert(NAME.to_owned(), server);
-                hops
-            };
+                records.push(hops);
+            }
             let link = agents.launch_with(config, extras).await?;
-            Ok(relay(link, hops, &tasks))
+            Ok(relay(link, records, &tasks))
         })
     }
 
@@ -109,13 +113,31 @@ pub(crate) fn left_out(config: &SessionConfig) -> Option<String> {
 pub(crate) const OWN_SERVER: &str =
     "a2aServers is not used: mcpServers has an a2a-server of its own; rename that one to use both";
 
+/// The arguments of a server that the user runs as `multitap mcp`, with `--session` for example.
+fn own_bridge(server: &mut McpServer) -> Option<&mut Vec<String>> {
+    let McpReach::Stdio { command, args, .. } = &mut server.reach else { return None };
+    let is_ours = Path::new(command).file_stem().is_some_and(|name| name == "multitap");
+    let has_hops = args.iter().any(|arg| arg == HOPS_FILE);
+    (is_ours && !has_hops && args.first().is_some_and(|arg| arg == "mcp")).then_some(args)
+}
+
+/// Lets the user's own bridges count hops as well: loops would not be recognised otherwise.
+fn count_for(config: &mut SessionConfig, data: Option<&Path>) -> io::Result<HopRecord> {
+    let folder = PrivateFolder::make(data)?;
+    let hops = text(folder.path("hops"))?;
+    for args in config.mcp_servers.values_mut().filter_map(own_bridge) {
+        args.extend([HOPS_FILE.to_owned(), hops.clone()]);
+    }
+    Ok(HopRecord::File(folder))
+}
+
 /// The server as a program of its own, with the list in a private file.
 fn program(config: &SessionConfig, entries: &[A2aServer], data: Option<&Path>) -> io::Result<(McpServer, HopRecord)> {
     let folder = PrivateFolder::make(data)?;
     let list = folder.write("agents.json", &A2aServer::write_list(entries).to_string())?;
     let hops = folder.path("hops");
     let mut args = vec!["mcp".to_owned(), "--agents-file".to_owned(), text(list)?];
-    args.extend(["--hops-file".to_owned(), text(hops)?]);
+    args.extend([HOPS_FILE.to_owned(), text(hops)?]);
     if config.private_addresses {
         args.push("--allow-private-addresses".to_owned());
     }

@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use multitap_adapter::{History as AgentsOwn, read};
+use multitap_adapter::{History, read};
 use multitap_event::{AgentError, AgentErrorKind, Draft, EventKind, Resume, SessionConfig, SessionId, Timestamp};
-use multitap_hub::{Edge, Filter, History, Part, SessionRecord, Which};
+use multitap_hub::{EarlierEvents, Edge, Filter, Part, SessionRecord, Which};
 
 use crate::args::SessionArgs;
 use crate::exit::{Exit, Problem};
@@ -18,7 +18,6 @@ const PAGE_BYTES: usize = 4 * 1024 * 1024;
 /// The conversation to resume.
 #[derive(Debug)]
 pub(crate) enum ResumeTarget {
-    /// A new conversation.
     New,
     /// A session of ours.
     Ours(Box<SessionRecord>),
@@ -80,7 +79,7 @@ impl ResumeTarget {
 }
 
 /// The log of a session as history for a copy. A read error is reported in the copy.
-fn copy(host: &Host, session: SessionId) -> History {
+fn copy(host: &Host, session: SessionId) -> EarlierEvents {
     let journal = host.journal().clone();
     host.history(move |drafts| async move {
         let mut after = 0;
@@ -108,14 +107,14 @@ fn copy(host: &Host, session: SessionId) -> History {
 }
 
 /// The history in the agent's own store. `None` if it is not found: the agent reports that best.
-fn agents_own(host: &Host, config: &SessionConfig, folder: &Path) -> Option<History> {
+fn agents_own(host: &Host, config: &SessionConfig, folder: &Path) -> Option<EarlierEvents> {
     let wanted = match &config.resume {
         Resume::Session { native_id, .. } => native_id.as_str(),
         Resume::Latest | Resume::New => "latest",
     };
     let own = config.program.as_ref().map(|program| program.env.clone()).unwrap_or_default();
     let env = own.into_iter().chain(config.environment.clone()).collect();
-    let session = AgentsOwn::of(config.agent.agent_type(), &env).ok()?.find(wanted, folder).ok()?;
+    let session = History::of(config.agent.agent_type(), &env).ok()?.find(wanted, folder).ok()?;
     let reading = read(&session, config.keep_raw).ok()?;
     Some(host.history(move |drafts| async move {
         let read = tokio::task::spawn_blocking(move || {

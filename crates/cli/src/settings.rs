@@ -5,9 +5,6 @@
 //! program, its arguments, its environment, MCP servers or who grants permission, unless the user trusts the folder,
 //! and then only permissions and remote agents.
 
-#[cfg(test)]
-mod fuzz;
-mod jsonc;
 mod mcp;
 mod permission;
 pub(crate) mod save;
@@ -19,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use etcetera::BaseStrategy as _;
+use jsonc_parser::ParseOptions;
 use multitap_event::{
     A2aServer, AgentKind, AgentType, McpServer, PermissionPath, Transport, UnknownAgent, visible_line,
 };
@@ -30,6 +28,20 @@ pub(crate) use self::permission::holds_home;
 use self::variable::{check_size, expand};
 use crate::exit::Problem;
 use crate::out;
+
+/// JSON, and comments and trailing commas.
+const SYNTAX: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
 
 /// Larger files are rejected.
 const LARGEST: u64 = 1024 * 1024;
@@ -232,8 +244,7 @@ impl Settings {
         if text.trim().is_empty() {
             return Ok(());
         }
-        let value: Value =
-            serde_json::from_str(&jsonc::plain(text)).map_err(|error| format!("is not JSON: {error}"))?;
+        let value = parsed(text)?;
         check_size(&value, &mut { LARGEST }).map_err(|error| error.to_string())?;
         for (key, value) in object(&value, "the file")? {
             match (key.as_str(), source) {
@@ -396,138 +407,12 @@ fn wrong_word(path: &str, wanted: &str, word: &Value) -> String {
     format!("'{path}' must be {wanted}, not {word}")
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn take(text: &str, source: Source) -> Result<(Settings, Vec<String>), String> {
-        let mut settings = Settings::default();
-        let mut notes = Vec::new();
-        settings.take(text, source, &mut notes)?;
-        Ok((settings, notes))
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn a_file_that_never_ends_is_not_read() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("settings.json");
-        std::os::unix::fs::symlink("/dev/zero", &file).unwrap();
-        let error = Settings::default().read(&file, Source::Project { trusted: false }).unwrap_err();
-        assert!(error.to_string().contains("is not a plain file"), "{error}");
-    }
-
-    #[test]
-    fn the_users_file_says_everything() {
-        let text = r#"{
-            // mine
-            "agent": "claude", "keepRaw": true,
-            "agents": { "claude": { "command": "/opt/claude", "args": ["--x"], "env": {"A": "b"}, "permission": "mcp", }, },
-        }"#;
-        let (settings, notes) = take(text, Source::User).unwrap();
-        assert_eq!(settings.agent, Some(AgentChoice::Kind(AgentKind::Claude)));
-        assert!(settings.keep_raw);
-        let claude = settings.of(AgentType::Claude);
-        assert_eq!(claude.command.as_deref(), Some("/opt/claude"));
-        assert_eq!(claude.permission, PermissionPath::Mcp);
-        assert_eq!(claude.env["A"], "b");
-        assert!(notes.is_empty(), "{notes:?}");
-    }
-
-    #[test]
-    fn an_agent_may_be_driven_in_another_way() {
-        let text = r#"{"agents": {"codex": {"transport": "oneShot"}, "gemini": {"transport": "default"}}}"#;
-        let (settings, notes) = take(text, Source::User).unwrap();
-        assert_eq!(settings.of(AgentType::Codex).transport, Transport::OneShot);
-        assert_eq!(settings.of(AgentType::Gemini).transport, Transport::Default);
-        assert!(notes.is_empty(), "{notes:?}");
-        let error = take(r#"{"agents": {"codex": {"transport": "exec"}}}"#, Source::User).unwrap_err();
-        assert!(error.contains(r#"'agents.codex.transport' must be "default" or "oneShot", not "exec""#), "{error}");
-    }
-
-    #[test]
-    fn the_a2a_door_is_the_users_to_set() {
-        let (settings, notes) = take(r#"{"a2a": {"extensionRequired": true, "x": 1}}"#, Source::User).unwrap();
-        assert!(settings.a2a.extension_required);
-        assert_eq!(notes, ["'a2a.x' is not known to this version and is ignored"]);
-        let text = r#"{"a2a": {"extensionRequired": true}}"#;
-        let (settings, notes) = take(text, Source::Project { trusted: true }).unwrap();
-        assert!(!settings.a2a.extension_required && notes[0].starts_with("'a2a' is ignored here"), "{notes:?}");
-    }
-
-    #[test]
-    fn remote_agents_of_a_trusted_project_are_added_to_the_users() {
-        // R004-2, R004-5, R004-7
-        let mut settings = Settings::default();
-        let mut notes = Vec::new();
-        settings.take(r#"{"a2aServers": [{"url": "http://a.example"}]}"#, Source::User, &mut notes).unwrap();
-        let project = r#"{"a2aServers": [{"url": "http://b.example", "name": "b"}]}"#;
-        settings.take(project, Source::Project { trusted: true }, &mut notes).unwrap();
-        let urls: Vec<_> = settings.a2a_servers.iter().map(|server| server.url.as_str()).collect();
-        assert_eq!((urls, notes.len()), (vec!["http://a.example", "http://b.example"], 0));
-        settings.take(project, Source::Project { trusted: false }, &mut notes).unwrap();
-        assert_eq!(settings.a2a_servers.len(), 2);
-        assert!(notes[0].starts_with("'a2aServers' is ignored here: this folder is not among"), "{notes:?}");
-        assert_eq!(settings.permissions.withheld, ["a2aServers"], "what is withheld is asked about on a terminal");
-        let keys = r#"{"a2aServers": [{"url": "http://c.example/$HOME"}, {"url": "http://d", "tokenEnv": "HOME"}]}"#;
-        settings.take(keys, Source::Project { trusted: true }, &mut notes).unwrap();
-        assert_eq!(settings.a2a_servers.len(), 2, "a project names no variables");
-        assert_eq!(notes[1], "'a2aServers' is ignored here: a project may not use tokenEnv");
-        let error = take(r#"{"a2aServers": [{"url": 1}]}"#, Source::User).unwrap_err();
-        assert_eq!(error, "'a2aServers[0].url' must be a string, not that number");
-        let error =
-            take(r#"{"a2aServers": [{"url": "http://a", "tokenEnv": "MULTITAP_UNSET"}]}"#, Source::User).unwrap_err();
-        assert_eq!(error, "'a2aServers': http://a: the variable MULTITAP_UNSET (tokenEnv) is not set");
-    }
-
-    #[test]
-    fn a_project_chooses_no_programs() {
-        let text = r#"{"agent": "claude", "keepRaw": true, "agents": {"claude": {"command": "/tmp/evil"}},
-            "mcpServers": {"evil": {"command": "/tmp/evil"}}}"#;
-        let (settings, notes) = take(text, Source::Project { trusted: false }).unwrap();
-        assert!(settings.mcp_servers.is_empty() && notes[1].starts_with("'mcpServers' is ignored here"), "{notes:?}");
-        assert_eq!(settings.agent, Some(AgentChoice::Kind(AgentKind::Claude)));
-        assert_eq!(settings.of(AgentType::Claude).command, None);
-        assert!(notes[0].starts_with("'agents' is ignored here"), "{notes:?}");
-        take(r#"{"agent": "acp:/tmp/evil"}"#, Source::Project { trusted: false }).unwrap_err();
-        take(r#"{"agent": "acp:/usr/bin/goose acp"}"#, Source::User).unwrap();
-        // The command that goes with this one is the user's.
-        let (settings, _) = take(r#"{"agent": "acp"}"#, Source::Project { trusted: false }).unwrap();
-        assert_eq!(settings.agent, Some(AgentChoice::SetAcp));
-    }
-
-    #[test]
-    fn unknown_keys_are_named_and_wrong_types_stop() {
-        let (_, notes) = take(r#"{"agnet": 1, "agents": {"claude": {"comand": "x"}}}"#, Source::User).unwrap();
-        assert!(notes[0].contains("'agnet'") && notes[1].contains("'agents.claude.comand'"), "{notes:?}");
-        for (text, path) in [
-            (r#"{"agents": {"claude": {"args": ["a", 1]}}}"#, "'agents.claude.args[1]' must be a string, not a number"),
-            (r#"{"agents": {"claude": {"env": {"A": null}}}}"#, "'agents.claude.env.A' must be a string, not null"),
-            (r#"{"keepRaw": "yes"}"#, "'keepRaw' must be true or false, not a string"),
-            (r#"[]"#, "'the file' must be an object, not a list"),
-            (r#"{"agent": "cloud"}"#, "unknown agent 'cloud'"),
-            (
-                r#"{"agents": {"claude": {"permission": "no"}}}"#,
-                r#"'agents.claude.permission' must be "stream" or "mcp", not "no""#,
-            ),
-            (r#"{"agents": {"gemini": {"checkpointing": 1}}}"#, "'agents.gemini.checkpointing' must be true or false"),
-            ("{", "is not JSON"),
-        ] {
-            let error = take(text, Source::User).expect_err(text);
-            assert!(error.contains(path), "{error}");
-        }
-        take("  ", Source::User).unwrap();
-    }
-
-    /// At a size at which a cost that grows with its square takes minutes.
-    #[test]
-    fn a_file_is_read_in_linear_time() {
-        let size = usize::try_from(LARGEST).unwrap();
-        for part in ["/*", "/**/", "//", "\"", "\"a\"", ",", "[", "{", "\\", "[],", "/ "] {
-            assert_eq!(jsonc::plain(&part.repeat(size / part.len())).len(), size / part.len() * part.len(), "{part}");
-        }
-        let keys: String = (0..size / 16).map(|number| format!("\"k{number}\": 1,")).collect();
-        let (_, notes) = take(&format!("{{{keys}}}"), Source::Project { trusted: false }).unwrap();
-        assert_eq!(notes.len(), size / 16);
-    }
+/// The value of a settings file.
+fn parsed(text: &str) -> Result<Value, String> {
+    // Some editors write a byte order mark.
+    let text = text.trim_start_matches('\u{feff}');
+    jsonc_parser::parse_to_serde_value(text, &SYNTAX).map_err(|error| format!("is not JSON: {error}"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -65,7 +65,6 @@ impl Drop for Editing {
     }
 }
 
-/// Kinds of signals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signal {
     End,

@@ -18,7 +18,6 @@ const SHOWN: usize = 12;
 /// The key of a project's own settings that acts whichever agent runs: the others are about the built-in agent.
 const FOR_ALL: &str = "a2aServers";
 
-/// The answer about a folder.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TrustAnswer {
     Trusted,

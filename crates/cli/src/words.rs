@@ -49,7 +49,6 @@ pub(crate) fn pretty_json(value: &impl Serialize) -> anyhow::Result<String> {
     Ok(format!("{}\n", plain_json(&text)))
 }
 
-/// A value as one line of JSON.
 pub(crate) fn json_line(value: &impl Serialize) -> serde_json::Result<String> {
     let text = serde_json::to_string(value)?;
     Ok(format!("{}\n", plain_json(&text)))

@@ -26,13 +26,11 @@ pub struct AgentClient {
     me: ClientRef,
 }
 
-/// The session did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// A setting is not supported by the agent; nothing was started.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
-    /// The agent could not be started.
     #[error(transparent)]
     Agent(Box<AgentError>),
     #[error("the client was shut down")]
@@ -66,7 +64,6 @@ impl From<StartError> for AgentError {
     }
 }
 
-/// Options of a client.
 #[derive(Debug)]
 pub struct AgentClientBuilder {
     keeper: Keeper,
@@ -105,7 +102,6 @@ impl AgentClientBuilder {
         self
     }
 
-    /// The client.
     pub fn build(self) -> AgentClient {
         let Self { keeper, hidden_env, shell_lines, me } = self;
         let agents = Agents::new(keeper, hidden_env, Builtin::default());
@@ -121,12 +117,10 @@ impl Default for AgentClient {
 }
 
 impl AgentClient {
-    /// A client with the default options.
     pub fn new() -> Self {
         Self::builder().build()
     }
 
-    /// A client with options.
     pub fn builder() -> AgentClientBuilder {
         AgentClientBuilder {
             keeper: Keeper::Group,

@@ -6,36 +6,29 @@ use multitap_event::{
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
 
-/// Separator of messages.
 const BETWEEN: &str = "\n\n";
 
 /// The outcome of a session, collected from its events. With several turns, text and status are those of the last.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionOutcome {
     /// The agent's answer.
     pub text: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<TurnStatus>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
     /// The id that [`AgentClient::resume`](crate::AgentClient::resume) takes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub native_session_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<TokenUsage>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     pub tools: Vec<ToolUse>,
     pub files: Vec<TouchedFile>,
-    /// Calls that were denied.
     pub denials: Vec<Denial>,
     /// The answer according to the output schema.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub structured_output: Option<Value>,
     /// Why the last turn failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<AgentError>,
     /// Everything that happened. Filled by [`AgentClient::prompt_once`](crate::AgentClient::prompt_once).
     #[serde(skip)]
@@ -52,23 +45,19 @@ struct MessageText {
     is_whole: bool,
 }
 
-/// A tool the agent called.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolUse {
     pub tool_id: ToolId,
     pub tool_name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     pub arguments: Map<String, Value>,
     /// Absent if the call never ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<ToolOutcome>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// A file the agent changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TouchedFile {
@@ -77,7 +66,6 @@ pub struct TouchedFile {
 }
 
 impl SessionOutcome {
-    /// Applies the next event.
     pub fn apply(&mut self, event: &Event) {
         match &event.kind {
             EventKind::SessionStarted(start) => {

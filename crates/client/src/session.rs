@@ -96,7 +96,6 @@ impl AgentSession {
         self.session.set_mode(mode, self.me.clone()).await
     }
 
-    /// Changes the model.
     pub async fn set_model(&self, model: impl Into<String>) -> Result<(), Refusal> {
         self.session.set_model(model, self.me.clone()).await
     }

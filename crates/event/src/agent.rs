@@ -20,7 +20,6 @@ pub enum AgentType {
 }
 
 impl AgentType {
-    /// Every kind.
     pub const ALL: [Self; 5] = [Self::Claude, Self::Codex, Self::Gemini, Self::Acp, Self::Builtin];
 
     /// The word used on the command line and in events.

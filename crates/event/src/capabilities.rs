@@ -3,34 +3,28 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
 
 /// What the agent can do and how it is set up. Emitted when the agent starts, and again when something changes: a field
 /// that is absent is unknown, or has not changed since the last event of this kind.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentCapabilities {
     /// The agent's name for people, such as `OpenCode`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_name: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Whether a prompt can hold images.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub images: Option<bool>,
     /// Whether a prompt can join the running turn.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steering: Option<bool>,
     /// The approval modes the agent offers, in its own words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modes: Option<Vec<String>>,
     /// Whether the agent stores a conversation before its first prompt, so that even an empty one can be resumed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stores_empty_conversations: Option<bool>,
     /// Its slash commands.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commands: Option<Vec<AgentCommand>>,
     /// The models it can be switched to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub models: Option<Vec<AgentModel>>,
     /// The agent's own description of itself, in its own words. Nothing in Multitap depends on it.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
@@ -84,19 +78,20 @@ pub struct CommandArgument {
 }
 
 /// A model that an agent can be switched to.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentModel {
     /// What `setModel` takes.
     pub id: String,
     /// For people, where it differs from the id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
 }
 
 /// How one MCP server of the agent is now.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct McpServerStatus {
@@ -104,10 +99,8 @@ pub struct McpServerStatus {
     /// In the agent's own word, such as `connected`, `ready` or `failed`.
     pub status: String,
     /// Why it failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// The names of its tools, where the agent lists them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
 }
 

@@ -4,10 +4,12 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::{AgentError, ApprovalMode, Decide, PromptId, SystemSubtype};
 
 /// Something to do, for the agent of a session.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Command {
@@ -31,7 +33,6 @@ pub enum Command {
     /// How many tokens the agent may think; absent gives it back its own choice. The agent answers with a `system` event
     /// `thinkingLimit`, or with an `error` whose `refusedSetting` is `thinking`.
     SetThinking {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         tokens: Option<u32>,
     },
     /// Ask the agent about itself; the answer is a `system` event of that subtype.
@@ -70,6 +71,7 @@ impl Query {
 }
 
 /// A message to the agent.
+#[skip_serializing_none]
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Prompt {
@@ -77,10 +79,8 @@ pub struct Prompt {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
     /// Given by the owner of the session when it accepts the prompt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<PromptId>,
     /// The id that its sender gave it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_as: Option<String>,
     /// How many agents it has passed through; 0 if a person wrote it. What the agent sends to other agents while it works
     /// on this prompt carries one more, so that a circle of agents ends.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 use crate::{A2aServer, AgentKind, AgentType, ApprovalMode, McpServer, Mode, Prompt};
 
@@ -103,7 +104,6 @@ impl SessionConfig {
         }
     }
 
-    /// The same, with a first prompt.
     #[must_use]
     pub fn with_prompt(mut self, text: impl Into<String>) -> Self {
         self.prompt = Some(Prompt::text(text));
@@ -151,29 +151,24 @@ impl fmt::Debug for SessionConfig {
 }
 
 /// The configuration as events show it.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "SessionConfig")]
 pub struct StatedConfig {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_type: Option<AgentType>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_directory: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval_mode: Option<ApprovalMode>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox_mode: Option<SandboxMode>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed_tools: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked_tools: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
 }
 
-/// Which conversation a session takes up.
+/// Which conversation a session resumes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Resume {
     /// None: a new one.
@@ -268,4 +263,21 @@ pub struct Unsupported {
     pub agent: AgentType,
     pub setting: String,
     pub why: String,
+}
+
+impl Unsupported {
+    pub fn new(agent: AgentType, setting: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { agent, setting: setting.into(), why: why.into() }
+    }
+
+    /// Refuses the first of these settings that was given.
+    pub fn first<'a>(
+        agent: AgentType,
+        settings: impl IntoIterator<Item = (&'a str, bool, &'a str)>,
+    ) -> Result<(), Self> {
+        match settings.into_iter().find(|(_, is_given, _)| *is_given) {
+            Some((setting, _, why)) => Err(Self::new(agent, setting, why)),
+            None => Ok(()),
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::{AgentType, Unsupported};
 
@@ -59,6 +60,7 @@ pub enum Setting {
 }
 
 /// An error of an agent; also the body of an `error` event.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
 #[error("{message}")]
@@ -68,17 +70,12 @@ pub struct AgentError {
     pub message: String,
     pub severity: Severity,
     /// What the agent or its stderr said, word for word.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native_error: Option<String>,
     /// The agent's own name for this error, such as `rate_limit`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native_code: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_type: Option<AgentType>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// The error refuses a change of this setting: the old value still holds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused_setting: Option<Setting>,
     /// The value that the agent refused, as it was asked for or as the agent calls it. Only the session reads it, to find
     /// out whose change it was: several may be under way, and an answer may overtake another.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::legacy;
 use crate::{
@@ -31,6 +32,7 @@ pub struct Event {
 }
 
 /// What happened.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum EventKind {
@@ -67,7 +69,6 @@ pub enum EventKind {
     /// A native line that tells nothing of its own; only there when native lines are kept.
     RawDelta {
         /// The line's own type, where it has one.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         native_type: Option<String>,
     },
     Error(AgentError),
@@ -78,7 +79,6 @@ pub enum EventKind {
     /// A prompt waits for the running turn to end.
     PromptQueued {
         prompt: Prompt,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<ClientRef>,
         /// It comes before the others that wait.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -87,7 +87,6 @@ pub enum EventKind {
     /// A waiting prompt will not be sent.
     PromptWithdrawn {
         prompt_id: PromptId,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<ClientRef>,
     },
     /// The agent waits until somebody answers.
@@ -98,16 +97,12 @@ pub enum EventKind {
     PermissionWithdrawn(Withdrawal),
     ModeChanged {
         /// Absent where the agent's mode has no unified word.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<ApprovalMode>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         native_mode: Option<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<ClientRef>,
     },
     ModelChanged {
         model: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<ClientRef>,
     },
     ClientJoined {
@@ -115,7 +110,6 @@ pub enum EventKind {
     },
     ClientLeft {
         client: ClientRef,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
     /// A native line no decoder knew, kept so that nothing is lost without a trace.
@@ -124,7 +118,6 @@ pub enum EventKind {
         line: String,
         /// Why it was not understood.
         reason: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         bytes: Option<u64>,
     },
 }

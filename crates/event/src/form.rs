@@ -10,15 +10,14 @@ use serde_json::{Map, Value, json};
 
 pub use self::field::{FieldType, FormField, TextFormat};
 use crate::{
-    AskedQuestion, Choice, ChoiceKind, Decide, Details, OptionId, Question, QuestionId, ToolId, option, visible_line,
+    AskedQuestion, Choice, ChoiceKind, Decide, Details, OptionId, Question, QuestionId, ToolId, one_line, option,
+    visible_line,
 };
 
 /// Maximum number of fields of one form. Further ones are not asked; the server validates what it gets.
 const MAX_FIELDS: usize = 100;
 /// Maximum number of labels of one field.
 const MAX_LABELS: usize = 500;
-/// Characters of the message that a title shows.
-const TITLE: usize = 120;
 
 /// What an MCP server asks of the user.
 #[derive(Debug, Clone, PartialEq)]
@@ -196,16 +195,5 @@ fn is_blank(given: &Value) -> bool {
         Value::String(text) => text.trim().is_empty(),
         Value::Array(several) => several.iter().all(is_blank),
         _ => false,
-    }
-}
-
-/// The first line, shortened.
-fn one_line(text: &str) -> String {
-    let text = text.trim();
-    let line = text.lines().next().unwrap_or_default();
-    match line.char_indices().nth(TITLE) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None if line.len() < text.len() => format!("{line} …"),
-        None => line.to_owned(),
     }
 }

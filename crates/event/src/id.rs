@@ -18,7 +18,6 @@ macro_rules! id {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// The id as it is written.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -65,10 +64,6 @@ id! {
     ClientId;
 }
 
-fn uuid_v7() -> String {
-    uuid::Uuid::now_v7().to_string()
-}
-
 impl EventId {
     /// A fresh id of something that happened at that time: a version 7 UUID like the others. The system is asked for
     /// randomness once, not for each of the many events; which of two came first is told by their numbers.
@@ -86,26 +81,17 @@ impl EventId {
     }
 }
 
-impl SessionId {
-    /// A fresh id.
-    pub fn fresh() -> Self {
-        uuid_v7().into()
-    }
+macro_rules! fresh {
+    ($($name:ident)*) => {$(
+        impl $name {
+            pub fn fresh() -> Self {
+                uuid::Uuid::now_v7().to_string().into()
+            }
+        }
+    )*};
 }
 
-impl PromptId {
-    /// A fresh id.
-    pub fn fresh() -> Self {
-        uuid_v7().into()
-    }
-}
-
-impl ClientId {
-    /// A fresh id.
-    pub fn fresh() -> Self {
-        uuid_v7().into()
-    }
-}
+fresh! { SessionId PromptId ClientId }
 
 #[cfg(test)]
 mod tests {

@@ -6,26 +6,23 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
 
 use crate::{AgentType, ClientRef, Image, MessageId, ModelUsage, PromptId, StatedConfig, TokenUsage, ToolId, TurnId};
 
 /// The agent is there.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionStart {
     pub agent_type: AgentType,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<StatedConfig>,
     /// The agent's own name for the conversation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native_session_id: Option<String>,
     /// The approval mode in the agent's own word.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native_mode: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_version: Option<String>,
     /// How the agent is driven, such as `stream-json`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
 }
 
@@ -43,6 +40,7 @@ impl SessionStart {
 }
 
 /// Text of a message.
+#[skip_serializing_none]
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TextChunk {
@@ -51,31 +49,27 @@ pub struct TextChunk {
     /// no final chunk that repeats it.
     #[serde(default)]
     pub is_partial: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
     /// The message or content block it belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
     /// Set on what a sub-agent says: the tool call that started it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_tool_id: Option<ToolId>,
 }
 
 impl TextChunk {
-    /// The next piece of a message.
     pub fn piece(content: impl Into<String>) -> Self {
         Self { content: content.into(), is_partial: true, role: None, message_id: None, parent_tool_id: None }
     }
 }
 
 /// Messages whose text does not count: the model starts them again under other ids.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TextRetraction {
     /// The `messageId`s of the text and reasoning to remove.
     pub message_ids: Vec<MessageId>,
     /// Why, in one line for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
@@ -95,15 +89,14 @@ pub enum Role {
 }
 
 /// What the agent thinks.
+#[skip_serializing_none]
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Reasoning {
     pub content: String,
     #[serde(default)]
     pub is_partial: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_tool_id: Option<ToolId>,
 }
 
@@ -120,6 +113,7 @@ impl fmt::Debug for Reasoning {
 }
 
 /// The agent calls a tool.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolStarted {
@@ -128,14 +122,11 @@ pub struct ToolStarted {
     pub tool_name: String,
     pub tool_kind: ToolKind,
     /// One line for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     #[serde(default)]
     pub arguments: Map<String, Value>,
     /// For `toolKind: "mcp"`: the server it belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_tool_id: Option<ToolId>,
 }
 
@@ -156,20 +147,17 @@ pub enum ToolKind {
 }
 
 /// A tool is at work.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolProgress {
     pub tool_id: ToolId,
     /// New output since the last progress.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
     /// Between 0 and 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed_ms: Option<u64>,
     /// What it is doing now, for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
@@ -180,19 +168,16 @@ impl ToolProgress {
 }
 
 /// A tool call is over. Exactly one for each started tool.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCompleted {
     pub tool_id: ToolId,
     pub success: bool,
     pub outcome: ToolOutcome,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
 }
 
@@ -209,23 +194,27 @@ pub enum ToolOutcome {
 }
 
 /// A file was changed.
+#[skip_serializing_none]
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileChange {
     pub file_path: String,
     pub change_type: FileChangeType,
     /// Unified diff.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_id: Option<ToolId>,
     /// Where the file was before it was moved here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old_path: Option<String>,
+}
+
+impl FileChange {
+    /// A change by that tool call.
+    pub fn of(file_path: impl Into<String>, change_type: FileChangeType, tool: &ToolId) -> Self {
+        let (diff, before, after, old_path) = (None, None, None, None);
+        Self { file_path: file_path.into(), change_type, diff, before, after, tool_id: Some(tool.clone()), old_path }
+    }
 }
 
 impl fmt::Debug for FileChange {
@@ -246,20 +235,20 @@ pub enum FileChangeType {
 }
 
 /// The agent's plan as it stands now; replaces the one before.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TodoList {
     pub items: Vec<TodoItem>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explanation: Option<String>,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TodoItem {
     pub text: String,
     pub status: TodoStatus,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
 }
 
@@ -272,108 +261,80 @@ pub enum TodoStatus {
     Cancelled,
 }
 
-/// The agent rests again.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// The agent is idle again.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TurnEnd {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<TurnId>,
     pub status: TurnStatus,
     /// What this turn used.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<TokenUsage>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     /// What this turn cost.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     /// What the session has cost so far.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_cost_usd: Option<f64>,
     /// What each model has used in the session so far.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub model_usage: BTreeMap<String, ModelUsage>,
     /// The agent's closing words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Why it failed, for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// How the agent itself calls this end, such as `error_max_turns`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native_status: Option<String>,
     /// How often the model was asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub num_turns: Option<u64>,
     /// The answer as the output schema wanted it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured_output: Option<Value>,
     /// Calls that were refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denials: Vec<Denial>,
     /// What began the turn, when it was not a prompt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
     /// The agent's own id of its last message, for resuming at it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
 }
 
 impl TurnEnd {
     pub fn of(status: TurnStatus) -> Self {
-        Self {
-            turn_id: None,
-            status,
-            usage: None,
-            duration_ms: None,
-            cost_usd: None,
-            total_cost_usd: None,
-            model_usage: BTreeMap::new(),
-            text: None,
-            error: None,
-            native_status: None,
-            num_turns: None,
-            structured_output: None,
-            denials: Vec::new(),
-            origin: None,
-            message_id: None,
-        }
+        Self { status, ..Self::default() }
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum TurnStatus {
+    #[default]
     Completed,
     Failed,
     /// Somebody asked for it to stop.
     Cancelled,
-    /// It was cut off: the agent died, or Multitap did.
+    /// The agent died, or Multitap did.
     Interrupted,
 }
 
 /// A call that was refused.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Denial {
     pub tool_name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_id: Option<ToolId>,
     #[serde(default)]
     pub arguments: Map<String, Value>,
 }
 
 /// The agent is gone. Exactly once for each session.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionEnd {
     pub reason: SessionEndReason,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// What the whole session used.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub final_usage: Option<TokenUsage>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
 }
 
@@ -403,64 +364,58 @@ impl From<TurnStatus> for SessionEndReason {
 }
 
 /// The agent tries again.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Retry {
     pub attempt: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<u32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status_code: Option<u16>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
 /// The agent signs in.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AuthStatus {
     pub is_authenticating: bool,
     #[serde(default)]
     pub output: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
 /// A notice for people: compaction, hooks, background work, or the answer to a [`crate::Query`].
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SystemNote {
     /// What it is about; the agent's own word where it has one.
     pub subtype: String,
     /// One line for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub data: Map<String, Value>,
 }
 
 /// A prompt, when it is handed to the agent.
+#[skip_serializing_none]
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UserMessage {
     pub content: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<PromptId>,
     /// Who sent it and through which door.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<ClientRef>,
     /// It joined the turn that was running, and began none of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub steering: bool,
     /// The agent's own id of the message, for resuming at it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
     /// The id that its sender gave it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_as: Option<String>,
 }
 

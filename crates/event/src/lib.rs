@@ -27,6 +27,7 @@ mod schema;
 mod time;
 mod usage;
 mod visible;
+mod words;
 
 pub use a2a_server::{A2aServer, A2aServerError};
 pub use agent::{AgentKind, AgentType, UnknownAgent};
@@ -57,3 +58,4 @@ pub use schema::schema;
 pub use time::Timestamp;
 pub use usage::{ModelUsage, TokenUsage};
 pub use visible::{is_hidden, push_mark, visible, visible_line, visible_output};
+pub use words::one_line;

@@ -22,7 +22,6 @@ pub struct AgentLink {
     pub reviews: mpsc::Sender<EditReview>,
 }
 
-/// The agent's end.
 #[derive(Debug)]
 pub struct AgentEnd {
     pub events: mpsc::Sender<Draft>,
@@ -42,7 +41,6 @@ pub struct EditReview {
     pub reply: oneshot::Sender<Result<EditedCall, String>>,
 }
 
-/// Both ends of a new link.
 pub fn link() -> (AgentLink, AgentEnd) {
     let (event_tx, events) = mpsc::channel(EVENT_QUEUE);
     let (commands, command_rx) = mpsc::channel(COMMAND_QUEUE);

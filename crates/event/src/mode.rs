@@ -34,7 +34,6 @@ pub struct NativeMode {
 }
 
 impl ApprovalMode {
-    /// Every mode.
     pub const ALL: [Self; 6] =
         [Self::Ask, Self::AskDangerous, Self::AutoEdit, Self::AutoAll, Self::Plan, Self::DontAsk];
 
@@ -153,6 +152,12 @@ impl ApprovalMode {
         }
     }
 
+    /// The modes that an agent has, as a list for people.
+    pub fn known_to(agent: AgentType) -> String {
+        let known = Self::ALL.into_iter().filter(|mode| mode.native(agent).is_some());
+        known.map(Self::option_word).collect::<Vec<_>>().join(", ")
+    }
+
     /// The unified word for what that agent calls `native`. Where two modes share a word, the plain one.
     pub fn from_native(agent: AgentType, native: &str) -> Option<Self> {
         match (agent, native) {
@@ -204,6 +209,14 @@ impl Mode {
         }
     }
 
+    /// The word on the command line.
+    pub fn option_word(&self) -> &str {
+        match self {
+            Self::Unified(mode) => mode.option_word(),
+            Self::Native(word) => word,
+        }
+    }
+
     /// Reads a mode for that agent: unified words first, then the agent's own.
     pub fn parse(agent: AgentType, word: &str) -> Result<Self, UnknownMode> {
         if let Ok(mode) = word.parse::<ApprovalMode>() {
@@ -218,9 +231,7 @@ impl Mode {
             // Older versions had it: the adapter says what became of it.
             AgentType::Codex if word == "on-failure" => Ok(Self::Native(word.to_owned())),
             AgentType::Claude | AgentType::Codex | AgentType::Gemini | AgentType::Builtin => {
-                let known = ApprovalMode::ALL.into_iter().filter(|mode| mode.native(agent).is_some());
-                let known: Vec<&str> = known.map(ApprovalMode::option_word).collect();
-                Err(UnknownMode { agent, word: word.to_owned(), known: known.join(", ") })
+                Err(UnknownMode { agent, word: word.to_owned(), known: ApprovalMode::known_to(agent) })
             }
         }
     }

@@ -6,6 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
 
 use crate::form::{self, FormField};
 use crate::{ClientId, OptionId, QuestionId, Timestamp, ToolId};
@@ -29,14 +30,13 @@ pub mod option {
 }
 
 /// The agent waits until somebody answers.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Question {
     pub question_id: QuestionId,
     /// The tool call it is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_id: Option<ToolId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_name: Option<String>,
     /// One line for people.
     pub title: String,
@@ -47,17 +47,14 @@ pub struct Question {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edits: Vec<Edit>,
     /// Why the agent asks, when it says so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
 impl Question {
-    /// The offered answer of that id.
     pub fn choice(&self, id: &OptionId) -> Option<&Choice> {
         self.options.iter().find(|choice| choice.id == *id)
     }
 
-    /// The ids it offers.
     pub fn option_ids(&self) -> Vec<OptionId> {
         self.options.iter().map(|choice| choice.id.clone()).collect()
     }
@@ -153,7 +150,7 @@ impl Choice {
 }
 
 /// What an answer does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ChoiceKind {
     AllowOnce,
@@ -173,26 +170,18 @@ impl ChoiceKind {
 }
 
 /// What a question is about.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Details {
     /// A shell command. An answer's `newContent` is another command.
-    Command {
-        command: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        directory: Option<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        description: Option<String>,
-    },
+    Command { command: String, directory: Option<String>, description: Option<String> },
     /// A change to a file. An answer's `newContent` is the whole text to write instead.
     FileEdit {
         file_path: String,
         /// Absent: the file does not exist yet, or could not be read as text.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         before: Option<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         diff: Option<String>,
     },
     /// A tool of an MCP server.
@@ -215,38 +204,34 @@ pub enum Details {
 }
 
 /// One thing the agent wants to know.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AskedQuestion {
     pub question: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header: Option<String>,
     #[serde(default)]
     pub labels: Vec<String>,
     #[serde(default)]
     pub multi_select: bool,
     /// The field of a form that it fills. An answer of another type is refused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<FormField>,
 }
 
 /// An answer on its way in.
+#[skip_serializing_none]
 #[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Decide {
     pub question_id: QuestionId,
     pub option_id: OptionId,
     /// Instead of what the agent meant: the file's new text, or the command.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_content: Option<String>,
     /// Instead of what the agent meant: all of the tool's arguments.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_input: Option<Map<String, Value>>,
     /// To an `input` question: question text to chosen label, labels or own words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<BTreeMap<String, Value>>,
     /// Words for the agent, such as why not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<String>,
 }
 
@@ -285,15 +270,14 @@ impl fmt::Debug for Decide {
 }
 
 /// Who did something, and through which door.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientRef {
     /// The name the client gave, or one made up for it.
     pub client: String,
     pub door: Door,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id: Option<ClientId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<ClientRole>,
     /// The name of the token it came with. Unlike `client`, nobody chooses it for themselves. It is in no log: what
     /// depends on it is decided while the client is there.
@@ -353,6 +337,7 @@ pub enum ClientRole {
 }
 
 /// The answer that won.
+#[skip_serializing_none]
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Ruling {
@@ -361,19 +346,15 @@ pub struct Ruling {
     pub kind: ChoiceKind,
     pub settled_by: ClientRef,
     pub at: Timestamp,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<String>,
     /// The answer brought its own content or arguments.
     #[serde(default)]
     pub edited: bool,
     /// The content that an edited answer brought.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_content: Option<String>,
     /// The arguments that an edited answer brought.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_input: Option<Map<String, Value>>,
     /// What runs by an edited answer, in place of what the question asked about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs: Option<Box<EditedCall>>,
 }
 
@@ -426,11 +407,11 @@ impl fmt::Debug for Ruling {
 }
 
 /// A question nobody needs to answer any more.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Withdrawal {
     pub question_id: QuestionId,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 

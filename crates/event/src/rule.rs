@@ -2,10 +2,12 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::{ChoiceKind, ClientRef, OptionId, Question, Ruling, Timestamp, option};
 
 /// A rule that an "always" answer made.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Rule {
@@ -13,7 +15,6 @@ pub struct Rule {
     pub rule_id: String,
     /// What was asked, for people.
     pub title: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_name: Option<String>,
     pub option_id: OptionId,
     pub kind: ChoiceKind,

@@ -1,11 +1,11 @@
-//! One entry of a log as everybody shares it: written as JSON once, read back as an event only by those who must.
+//! An entry of a log, shared by all readers: serialized once, and parsed only by those who need the event.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use multitap_event::{AgentError, AgentErrorKind, Event, EventKind};
 
-/// How long an event is, as most are.
+/// Typical length of an event as JSON.
 const ROOM: usize = 512;
 
 /// An event with its number and its JSON. Cheap to clone.
@@ -17,18 +17,17 @@ pub struct Entry {
 struct Inner {
     seq: u64,
     json: Box<str>,
-    /// Nothing if the JSON is no event that this version knows.
+    /// `None` if the JSON is no event that this version knows.
     event: OnceLock<Option<Event>>,
     is_copy: bool,
 }
 
 impl Entry {
-    /// Writes the event.
     pub fn new(event: Event) -> Self {
         Self::write(event, false)
     }
 
-    /// Writes the event, which happened elsewhere: this log begins as a copy.
+    /// An event of another log that this log begins as a copy of.
     pub fn copy(event: Event) -> Self {
         Self::write(event, true)
     }
@@ -36,7 +35,7 @@ impl Entry {
     fn write(event: Event, is_copy: bool) -> Self {
         let (json, event) = match text(&event) {
             Ok(json) => (json, event),
-            // Cannot happen with the types there are; a log with a hole would be worse than one with this in it.
+            // Impossible with the current types; if it happens, an odd entry is better than a gap in the log.
             Err(error) => {
                 let kind = AgentError::new(AgentErrorKind::Unknown, format!("an event could not be written: {error}"));
                 let event = Event { kind: EventKind::Error(kind), raw: Vec::new(), ..event };
@@ -47,7 +46,7 @@ impl Entry {
         Self { inner: Arc::new(Inner { seq, json, event, is_copy }) }
     }
 
-    /// One that was written earlier. What an older version wrote differently becomes what this version writes.
+    /// An entry read from the journal. The format of older versions is converted.
     pub fn stored(seq: u64, json: impl Into<Box<str>>) -> Self {
         let json = json.into();
         if let Some(event) = multitap_event::upgraded(&json).filter(|event| event.seq == seq) {
@@ -56,7 +55,7 @@ impl Entry {
         Self { inner: Arc::new(Inner { seq, json, event: OnceLock::new(), is_copy: false }) }
     }
 
-    /// One that another process wrote, with its number read from the JSON. Nothing if there is none.
+    /// An entry written by another process, with the number in its JSON; `None` if there is none.
     pub fn read(json: &str) -> Option<Self> {
         #[derive(serde::Deserialize)]
         struct Numbered {
@@ -66,7 +65,7 @@ impl Entry {
         Some(Self::stored(seq, json))
     }
 
-    /// Whether it happened elsewhere. Known of one that is to be kept, not of one that was.
+    /// Whether the event was copied from another log. Known before the entry is stored, not after.
     pub fn is_copy(&self) -> bool {
         self.inner.is_copy
     }
@@ -75,29 +74,29 @@ impl Entry {
         self.inner.seq
     }
 
-    /// The event as one line, without the line's end.
+    /// The event as one line, without the line break.
     pub fn json(&self) -> &str {
         &self.inner.json
     }
 
-    /// The event. Nothing if it was written by a version that knows more than this one, or the log was damaged.
+    /// The event; `None` if a newer version wrote it or the log is damaged.
     pub fn event(&self) -> Option<&Event> {
         self.inner.event.get_or_init(|| serde_json::from_str(&self.inner.json).ok()).as_ref()
     }
 
-    /// Whether its text is no JSON at all: what was written is lost. An event of a later version is JSON.
+    /// Whether the text is not JSON, so that the event is lost. Events of later versions are JSON.
     pub fn is_damaged(&self) -> bool {
         self.event().is_none() && serde_json::from_str::<serde::de::IgnoredAny>(&self.inner.json).is_err()
     }
 
-    /// What it takes up.
+    /// Its size in memory, roughly.
     pub fn bytes(&self) -> usize {
-        // The event in memory is about as large as its text.
+        // The parsed event is about as large as its text.
         2 * self.inner.json.len() + size_of::<Inner>()
     }
 }
 
-/// The event as JSON: most find room in what is taken for it at first, and what is left is given back.
+/// The event as JSON. Most fit into the first allocation, and the rest of it is freed.
 fn text(event: &Event) -> serde_json::Result<String> {
     let mut json = Vec::with_capacity(ROOM);
     serde_json::to_writer(&mut json, event)?;
@@ -111,7 +110,7 @@ impl PartialEq for Entry {
 }
 
 impl fmt::Debug for Entry {
-    /// What was said is not for logs.
+    /// Content is not for logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Entry").field("seq", &self.seq()).field("bytes", &self.json().len()).finish()
     }

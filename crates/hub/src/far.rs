@@ -1,7 +1,7 @@
-//! A session that another process owns, as a [`Session`] here: the same handle, so that a screen cannot tell.
+//! A session that another process owns, as a [`Session`] here: the same handle, so that a screen need not know.
 //!
-//! Its events come in through a [`FarEnd`] and keep their numbers and their words; what is asked of it goes out through
-//! the port [`Elsewhere`]. Must not come in: connections, a wire's form.
+//! Its events come in through a [`FarEnd`] with their numbers and their JSON; calls go out through the port
+//! [`Elsewhere`]. Must not come in: connections, wire formats.
 
 mod task;
 
@@ -24,45 +24,45 @@ use crate::session::task::INBOX;
 use crate::state::State;
 use crate::tail::{Retain, Tail};
 
-/// How many events may wait to be taken in.
+/// Most queued events.
 const HEARD: usize = 256;
 
-/// What the other process answers, in its own time.
+/// A pending answer of the other process.
 pub type Answer<T> = Pin<Box<dyn Future<Output = Result<T, Refusal>> + Send>>;
 
-/// The way to the process that owns a session. Who asks is known there: it is whoever this way belongs to.
+/// The connection to the process that owns a session. That process knows who calls: the client of the connection.
 pub trait Elsewhere: fmt::Debug + Send + Sync + 'static {
     fn call(&self, call: SessionCall) -> Answer<SessionReply>;
 
-    /// Part of the log. Waits while the connection is broken: what is in the log must not look lost.
+    /// Part of the log. Waits while the connection is broken: existing events must not look lost.
     fn page(&self, page: PageCall) -> Answer<PageReply>;
 }
 
-/// What is known of such a session at first.
+/// What is known of a far session when it is attached.
 #[derive(Debug, Clone)]
 pub struct FarStart {
     pub id: SessionId,
     pub epoch: u64,
-    /// Who we are to it.
+    /// The client that we are there.
     pub client: ClientRef,
-    /// What it is now; its events from here on come in, the earlier ones are asked for.
+    /// Its current state; later events are pushed, earlier ones are requested.
     pub state: Box<State>,
 }
 
-/// Where the events come in. Dropping it ends the session here.
+/// Feeds the events of the other process in. Dropping it ends the session here.
 #[derive(Debug)]
 pub struct FarEnd {
     heard: mpsc::Sender<Heard>,
     end: CancellationToken,
 }
 
-/// Nobody here wants to hear of the session any more.
+/// Nobody here uses the session any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("nobody is left to hear of the session")]
 pub struct Left;
 
 impl Session {
-    /// A session that runs elsewhere, the end that is to be told of it, and the task that is to be run for it.
+    /// A session that runs elsewhere, the end that its events are fed into, and the task to run for it.
     pub fn far(start: FarStart, elsewhere: Arc<dyn Elsewhere>) -> (Self, FarEnd, FarTask) {
         let (inbox_tx, inbox) = mpsc::channel(INBOX);
         let (heard_tx, heard) = mpsc::channel(HEARD);
@@ -78,37 +78,37 @@ impl Session {
 }
 
 impl FarEnd {
-    /// This happened. Waits while too much is to be taken in. One that is known already is left out.
+    /// Feeds an event in. Waits while too many are queued. Known events are skipped.
     pub async fn told(&self, entry: Entry) -> Result<(), Left> {
         self.hear(Heard::Told(entry)).await
     }
 
-    /// Everything up to `next` that was not told is lost; `state` is what the session is by then, or later.
+    /// Every missing event up to `next` is lost; `state` is the session's state by then, or later.
     pub async fn skipped(&self, next: u64, state: Box<State>) -> Result<(), Left> {
         self.hear(Heard::Skipped { next, state }).await
     }
 
-    /// The way is broken.
+    /// The connection broke.
     pub async fn lost(&self, why: impl Into<Arc<str>>) -> Result<(), Left> {
         self.hear(Heard::Lost(why.into())).await
     }
 
-    /// There is a way again; we are somebody else now.
+    /// The connection is back, with another client id.
     pub async fn found(&self, client: ClientRef) -> Result<(), Left> {
         self.hear(Heard::Found(client)).await
     }
 
-    /// Everything was told, and no more comes.
+    /// The session is over, and all its events were fed in.
     pub async fn over(self, why: impl Into<Arc<str>>) {
         self.hear(Heard::Over(why.into())).await.ok(); // then nobody wants to know
     }
 
-    /// We were sent away.
-    pub async fn cut_off(self, why: impl Into<Arc<str>>) {
+    /// The other side kicked us.
+    pub async fn disconnect(self, why: impl Into<Arc<str>>) {
         self.hear(Heard::CutOff(why.into())).await.ok(); // then nobody wants to know
     }
 
-    /// Comes back when somebody here ended the session for us.
+    /// Returns when somebody here ends the session for us.
     pub async fn left(&self) {
         tokio::select! {
             () = self.end.cancelled() => {}

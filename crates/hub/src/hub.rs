@@ -1,6 +1,6 @@
-//! Sessions as a whole: opening, finding, listing, closing; and taking up what an earlier process left.
+//! Sessions as a whole: opening, finding, listing and closing them, and recovering what an earlier process left.
 
-mod mend;
+mod recover;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,21 +15,21 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use self::mend::rebuild;
-use self::mend::{mend, mend_and_release};
+pub use self::recover::rebuild;
+use self::recover::{recover, recover_and_release};
 use crate::journal::{Filter, Journal, JournalError, NewSession, SessionRecord};
 use crate::launch::Launch;
 use crate::past::Past;
 use crate::session::Session;
 use crate::session::log::{Log, Right};
-use crate::session::task::{Beginning, History, INBOX, Linger, SessionTask};
+use crate::session::task::{Beginning, EarlierEvents, INBOX, Linger, SessionTask};
 use crate::state::State;
 use crate::tail::{Retain, Tail};
 
-/// The epoch of a log that begins.
+/// The epoch of a new log.
 const FIRST_EPOCH: u64 = 1;
 
-/// All live sessions of this process. Cheap to clone; clones share them.
+/// All live sessions of this process. Clones share them.
 #[derive(Debug, Clone)]
 pub struct Hub {
     inner: Arc<Inner>,
@@ -44,31 +44,28 @@ struct Inner {
     stop: CancellationToken,
 }
 
-/// A session to open.
 pub struct Open {
     pub which: Which,
-    /// How its agent is started; with a prompt its first turn begins at once.
+    /// How its agent is started; with a prompt, its first turn begins at once.
     pub config: SessionConfig,
-    /// Who opens it.
     pub by: ClientRef,
     pub linger: Linger,
-    /// Denies questions that nobody answered for so long.
+    /// After this time, unanswered questions are denied.
     pub question_timeout: Option<Duration>,
-    /// The mode beyond which only owners go, until one of them chooses another; none says the one it is opened with.
+    /// The mode that only owners may exceed, until one of them chooses another; by default the initial one.
     pub ceiling: Option<Mode>,
 }
 
-/// Which session.
 pub enum Which {
-    /// One that begins.
+    /// A new session.
     New {
         id: SessionId,
-        /// The session it began as a copy of.
+        /// The session that it is a copy of.
         forked_from: Option<SessionId>,
-        /// What was said before, elsewhere.
-        history: Option<History>,
+        /// Earlier events of the conversation, from another log or from the agent's own store.
+        history: Option<EarlierEvents>,
     },
-    /// One that the journal has.
+    /// A session of the journal.
     Stored(SessionId),
 }
 
@@ -95,7 +92,6 @@ impl fmt::Debug for Which {
     }
 }
 
-/// The session was not opened.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum OpenError {
     #[error(transparent)]
@@ -108,7 +104,7 @@ pub enum OpenError {
     ShutDown,
 }
 
-/// A session's place among the live ones, until its task is gone: also by a panic, so that nobody waits for it.
+/// Keeps a session among the live ones until its task ends, even by a panic, so that nobody waits for it in vain.
 struct Place {
     hub: Hub,
     id: SessionId,
@@ -118,12 +114,12 @@ struct Place {
 impl Drop for Place {
     fn drop(&mut self) {
         self.hub.inner.lock().remove(&self.id);
-        // Not before: whoever waits for the end may open it again at once.
+        // Last: whoever waits for the end may open the session again at once.
         self.tail.close();
     }
 }
 
-/// Where a session's log stands before it is opened.
+/// The state of a session's log before the session is opened.
 struct Ground {
     id: SessionId,
     state: State,
@@ -133,12 +129,12 @@ struct Ground {
 }
 
 impl Hub {
-    /// A hub whose sessions are kept.
+    /// A hub whose sessions are stored.
     pub fn new(journal: Arc<dyn Journal>, launch: Arc<dyn Launch>) -> Self {
         Self::with(Some(journal), launch)
     }
 
-    /// A hub whose sessions are gone with it. Its agents wait for whoever reads their events.
+    /// A hub whose sessions are not stored. Its agents wait for the readers of their events.
     pub fn without_journal(launch: Arc<dyn Launch>) -> Self {
         Self::with(None, launch)
     }
@@ -148,17 +144,18 @@ impl Hub {
         Self { inner: Arc::new(Inner { journal, launch, sessions: Mutex::default(), tasks, stop }) }
     }
 
-    /// Opens a session and starts its agent. Comes back when the agent is up. Dropped before that, nothing of it is left.
+    /// Opens a session and starts its agent. Returns when the agent runs. If the future is dropped before, the agent
+    /// and the session are removed.
     pub async fn open(&self, open: Open) -> Result<Session, OpenError> {
         let inner = &self.inner;
         if inner.stop.is_cancelled() {
             return Err(OpenError::ShutDown);
         }
         let stop = inner.stop.child_token();
-        // In a task of its own: what was begun is brought to an end, also if nobody waits for it any more.
+        // In a task of its own, which completes even if the caller is gone.
         let (hub, stopped) = (self.clone(), stop.clone());
         let opening = inner.tasks.spawn(async move { hub.open_all(open, stopped).await });
-        // Whoever stops waiting wants no session.
+        // A caller that stops waiting cancels the opening.
         let guard = stop.drop_guard();
         let session = joined(opening).await.unwrap_or(Err(OpenError::ShutDown))?;
         guard.disarm();
@@ -171,7 +168,7 @@ impl Hub {
         let is_new = matches!(which, Which::New { .. });
         let (ground, history) = match which {
             Which::New { id, forked_from, history } => (self.break_ground(id, forked_from, &config).await?, history),
-            Which::Stored(id) => (self.take_up(id).await?, None),
+            Which::Stored(id) => (self.resume(id).await?, None),
         };
         let Ground { id, state, epoch, log, unkept } = ground;
         let retain = if inner.journal.is_none() { Retain::UntilRead } else { Retain::Ring };
@@ -212,7 +209,7 @@ impl Hub {
         let error = match opened.await {
             Ok(Ok(after)) => return Ok(session.opened_at(after)),
             Ok(Err(error)) => OpenError::Launch(Box::new(error)),
-            // It was stopped before its agent came.
+            // It was stopped before its agent started.
             Err(_) => OpenError::ShutDown,
         };
         stop.cancel();
@@ -223,17 +220,15 @@ impl Hub {
         Err(error)
     }
 
-    /// A live session of this process.
     pub fn find(&self, id: &SessionId) -> Option<Session> {
         self.inner.lock().get(id).cloned()
     }
 
-    /// The live sessions of this process.
     pub fn live(&self) -> Vec<Session> {
         self.inner.lock().values().cloned().collect()
     }
 
-    /// All sessions that are kept, also those of other processes; newest first.
+    /// All stored sessions, also those of other processes; newest first.
     pub async fn list(&self, filter: Filter) -> Result<Vec<SessionRecord>, JournalError> {
         match &self.inner.journal {
             Some(journal) => journal.list(filter).await,
@@ -241,7 +236,7 @@ impl Hub {
         }
     }
 
-    /// Ends a session and comes back when nothing of its agent is left.
+    /// Ends a session, and returns when its agent is gone.
     pub async fn close(&self, id: &SessionId) {
         if let Some(session) = self.find(id) {
             session.end();
@@ -249,7 +244,7 @@ impl Hub {
         }
     }
 
-    /// Ends every session and comes back when nothing of their agents is left.
+    /// Ends every session, and returns when their agents are gone.
     pub async fn shutdown(&self) {
         self.inner.stop.cancel();
         self.inner.tasks.close();
@@ -257,28 +252,28 @@ impl Hub {
         self.inner.launch.all_gone().await;
     }
 
-    /// Marks in the logs what was cut off when an earlier process died. Says how many sessions it was; a log that cannot
-    /// be mended does not keep the others from it.
+    /// Marks in the logs what was interrupted when an earlier process died, and returns the number of such sessions. One
+    /// log that cannot be marked does not stop the rest.
     pub async fn recover(&self) -> Result<usize, JournalError> {
         let Some(journal) = &self.inner.journal else { return Ok(0) };
-        let mut mended = 0;
-        for SessionRecord { id, .. } in journal.list(Filter { cut_off: true, ..Filter::default() }).await? {
-            // What was taken up is given back, also if nobody waits for it any more.
-            let mending = self.inner.tasks.spawn(mend_and_release(journal.clone(), id.clone()));
-            match joined(mending).await {
-                Some(Ok(())) => mended += 1,
-                // Somebody was quicker.
+        let mut recovered = 0;
+        for SessionRecord { id, .. } in journal.list(Filter { interrupted: true, ..Filter::default() }).await? {
+            // In a task of its own, so that a claimed log is released even if nobody waits for it any more.
+            let recovering = self.inner.tasks.spawn(recover_and_release(journal.clone(), id.clone()));
+            match joined(recovering).await {
+                Some(Ok(())) => recovered += 1,
+                // Somebody else was quicker.
                 Some(Err(
                     JournalError::LiveElsewhere { .. } | JournalError::LiveHere(_) | JournalError::NoSuchSession(_),
                 ))
                 | None => {}
-                Some(Err(error)) => tracing::warn!(session = %id, %error, "cannot mark what was cut off"),
+                Some(Err(error)) => tracing::warn!(session = %id, %error, "cannot mark what was interrupted"),
             }
         }
-        Ok(mended)
+        Ok(recovered)
     }
 
-    /// The log of a session that begins. One that cannot be begun does not keep the session from going on in memory.
+    /// Creates the log of a new session. If that fails, the session goes on in memory.
     async fn break_ground(
         &self,
         id: SessionId,
@@ -312,11 +307,11 @@ impl Hub {
         }
     }
 
-    /// A session whose agent never came is not kept, whatever it was to go on with.
+    /// Removes a session whose agent never started.
     async fn forget(&self, session: &Session) {
         let Some(journal) = &self.inner.journal else { return };
         match journal.remove(session.id().clone()).await {
-            // Its log could not be begun either.
+            // Its log could not be created either.
             Ok(()) | Err(JournalError::NoSuchSession(_)) => {}
             Err(error) => {
                 tracing::warn!(session = %session.id(), %error, "cannot remove the log of a session that did not begin");
@@ -324,14 +319,14 @@ impl Hub {
         }
     }
 
-    async fn take_up(&self, id: SessionId) -> Result<Ground, OpenError> {
+    async fn resume(&self, id: SessionId) -> Result<Ground, OpenError> {
         if self.find(&id).is_some() {
             return Err(OpenError::Live(id));
         }
         let Some(journal) = &self.inner.journal else { return Err(JournalError::NoSuchSession(id).into()) };
         let claim = journal.claim(id.clone()).await?;
         let (owner, epoch) = (claim.owner.clone(), claim.record.epoch);
-        let state = mend(journal, claim).await?;
+        let state = recover(journal, claim).await?;
         let log = Log { journal: journal.clone(), right: Right::Held(owner) };
         Ok(Ground { id, state, epoch, log: Some(log), unkept: None })
     }
@@ -339,12 +334,12 @@ impl Hub {
 
 impl Inner {
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Session>> {
-        // Nothing is left half done in there.
+        // No panic leaves the map inconsistent.
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What a task came to; nothing, if it was ended with its runtime.
+/// The result of a task; `None` if the runtime ended it.
 async fn joined<T>(task: JoinHandle<T>) -> Option<T> {
     match task.await {
         Ok(outcome) => Some(outcome),

@@ -5,15 +5,14 @@ use std::pin::Pin;
 
 use multitap_event::{AgentLink, LaunchError, SessionConfig};
 
-/// An agent on its way.
+/// A starting agent.
 pub type Launching = Pin<Box<dyn Future<Output = Result<AgentLink, LaunchError>> + Send>>;
 
-/// Starts agents.
 pub trait Launch: fmt::Debug + Send + Sync + 'static {
-    /// Starts one; comes back when it is up, or could not start. What it tells first is that the session started.
-    /// Dropped before that, nothing of it is left.
+    /// Starts an agent; returns when it runs or could not start. Its first event is the start of the session. If the
+    /// future is dropped before, the agent is removed.
     fn launch(&self, config: SessionConfig) -> Launching;
 
-    /// Comes back when nothing is left of any agent that was started.
+    /// Returns when every agent that was started is gone.
     fn all_gone(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }

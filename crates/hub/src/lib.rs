@@ -1,8 +1,8 @@
-//! Live sessions: one ordered log each, any number of clients at any point of it, exactly one ruling per question.
+//! Live sessions: one ordered log each, any number of clients at any place in it, exactly one ruling per question.
 //!
-//! A [`Hub`] opens sessions; a [`Session`] is the handle that doors and screens hold; a [`Feed`] is one client's way
-//! through the log. What happens is stamped, applied to the [`State`], kept by a [`Journal`], and only then told:
-//! nobody sees what could still be lost.
+//! A [`Hub`] opens sessions; a [`Session`] is the handle of doors and screens; a [`Feed`] is one client's way through
+//! the log. An event is stamped, applied to the [`State`], stored by a [`Journal`], and only then shown: nobody sees an
+//! event that could still be lost.
 //!
 //! Must not come in: a CLI by name, JSON-RPC, SQL, a terminal.
 
@@ -33,10 +33,11 @@ pub use journal::{
 pub use launch::{Launch, Launching};
 pub use live::LiveOutput;
 pub use protocol::{
-    ClientsReply, GapNotice, JoinCall, JoinReply, PageCall, PageReply, PromptReply, Refusal, RulesReply, SessionCall,
-    SessionReply, SessionRequest, SnapshotReply,
+    AboutSession, AgentSummary, ClientsReply, FilesCall, GapNotice, HostCall, HostReply, JoinCall, JoinReply, OpenCall,
+    OpenReply, PageCall, PageReply, PromptReply, Refusal, RulesReply, SessionCall, SessionQuestion, SessionReply,
+    SessionRequest, SessionStatus, SessionSummary, SessionsCall, SessionsReply, SnapshotReply,
 };
 pub use reach::{Reach, Reached};
-pub use session::task::{History, Linger};
+pub use session::task::{EarlierEvents, Linger};
 pub use session::{Join, JoinFrom, Joined, ReplayGap, STUCK, Session, WhenBusy};
 pub use state::{Mark, Output, Presence, Queued, State, ToolCall, ToolStatus, Turn};

@@ -1,4 +1,4 @@
-//! Where the part of a log is read that is no longer at hand.
+//! Where events are read that are no longer in memory.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use crate::journal::{Journal, JournalError, Page, Part};
 
 #[derive(Debug, Clone)]
 pub(crate) enum Past {
-    /// It is kept here.
+    /// In this process's journal.
     Journal(Arc<dyn Journal>),
-    /// It is asked for, where the session runs.
+    /// From the process that owns the session.
     Elsewhere(Arc<dyn Elsewhere>),
 }
 

@@ -1,7 +1,8 @@
-//! The handle on a session: what doors and screens hold. Cheap to clone.
+//! The handle of doors and screens on a session. Cheap to clone.
 
 mod ask;
 pub(crate) mod log;
+mod offer;
 pub(crate) mod outbox;
 mod pending;
 mod right;
@@ -27,36 +28,35 @@ use crate::reach::{Reach, Reached};
 use crate::state::State;
 use crate::tail::{Found, Tail};
 
-/// How long a client of a door may leave its events unread before it is cut off.
+/// How long a client of a door may leave its events unread before it is disconnected.
 pub const STUCK: Duration = Duration::from_secs(10);
 
-/// What to do with a prompt while a turn runs.
+/// How a prompt is handled while a turn runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum WhenBusy {
-    /// It waits until the running turn and the prompts before it are done.
+    /// It waits for the running turn and for the prompts before it.
     #[default]
     Queue,
-    /// It joins the running turn, where the agent can take it in.
+    /// It joins the running turn, if the agent supports that.
     Steer,
-    /// The running turn is cancelled and this prompt comes next.
+    /// The running turn is cancelled, and this prompt comes next.
     Interrupt,
 }
 
-/// How a client joins.
 #[derive(Debug, Clone)]
 pub struct Join {
-    /// Who joins; an id is given if there is none.
+    /// The joining client; without an id, it gets one.
     pub client: ClientRef,
     pub from: JoinFrom,
-    /// How long it may leave its events unread; for ever if not given.
+    /// How long it may leave its events unread; `None` is forever.
     pub patience: Option<Duration>,
-    /// Whether the others are told that it came and left.
+    /// Whether other clients see it come and leave.
     pub announce: bool,
 }
 
 impl Join {
-    /// A client that everybody sees, from the first event on, with all the time in the world.
+    /// A visible client that reads from the first event, without a time limit.
     pub fn new(client: ClientRef) -> Self {
         Self { client, from: JoinFrom::Start, patience: None, announce: true }
     }
@@ -68,33 +68,32 @@ impl Join {
     }
 }
 
-/// From where in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JoinFrom {
     Start,
-    /// What follows this event, which the client has seen in that epoch.
+    /// After this event, which the client saw in that epoch.
     After {
         seq: u64,
         epoch: Option<u64>,
     },
-    /// The last so many events, and a snapshot.
+    /// At the last events, with a snapshot.
     Tail(u64),
-    /// What comes, and a snapshot of what is.
+    /// At the end, with a snapshot.
     Now,
 }
 
-/// Where in the log that is.
+/// A place in the log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
-    /// The event after which it reads.
+    /// The client reads the events after this one.
     pub(crate) after: u64,
-    /// Whether it needs to be told what the session is.
+    /// Whether the client needs a snapshot.
     pub(crate) snapshot: bool,
     pub(crate) gap: Option<ReplayGap>,
 }
 
 impl JoinFrom {
-    /// In a log of that epoch, which went up to `before` when the client came and goes up to `now` with it.
+    /// The place in a log of that epoch, which ended at `before` when the client came, and ends at `now` with it.
     pub(crate) fn place(self, before: u64, now: u64, epoch: u64) -> Place {
         match self {
             Self::After { seq, epoch: of } if seq > before || of.is_some_and(|of| of != epoch) => {
@@ -108,24 +107,23 @@ impl JoinFrom {
     }
 }
 
-/// A client that has joined.
 #[derive(Debug)]
 pub struct Joined {
-    /// With the id it was given.
+    /// With its assigned id.
     pub client: ClientRef,
     pub feed: Feed,
-    /// What the session was when it joined, where it does not get all of the log.
+    /// The state when it joined, unless it gets the whole log.
     pub snapshot: Option<Box<State>>,
-    /// The place it named is not in this log: the snapshot stands for what it cannot get.
+    /// The place it named is not in this log: the snapshot stands for the missing events.
     pub gap: Option<ReplayGap>,
     pub epoch: u64,
 }
 
-/// A place that is not in this log: it was lost with the power, or never was.
+/// A place that is not in this log: lost in a power cut, or never there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplayGap {
     pub asked: u64,
-    /// The last event there is.
+    /// The last event of the log.
     pub last: u64,
     pub epoch: u64,
 }
@@ -135,7 +133,7 @@ pub struct ReplayGap {
 pub struct Session {
     id: SessionId,
     epoch: u64,
-    /// The last event before this process had it.
+    /// The last event before this process owned the session.
     opened_after: u64,
     native: watch::Receiver<Option<String>>,
     inbox: mpsc::Sender<Ask>,
@@ -159,71 +157,70 @@ impl Session {
         Self { id, epoch, opened_after, native, inbox, tail, past, end, reached: Reached::always() }
     }
 
-    /// The same, once it is known where this opening begins.
+    /// The same session, once it is known where this opening begins.
     pub(crate) fn opened_at(mut self, after: u64) -> Self {
         self.opened_after = after;
         self
     }
 
-    /// The same, for a session that may be out of reach.
+    /// The same session, which may be out of reach.
     pub(crate) fn reached(mut self, reached: Reached) -> Self {
         self.reached = reached;
         self
     }
 
-    /// Our id; every event carries it.
+    /// Our own id; every event has it.
     pub fn id(&self) -> &SessionId {
         &self.id
     }
 
-    /// The agent's own id of the conversation, once it told.
+    /// The agent's own id of the conversation, once known.
     pub fn native_id(&self) -> Option<String> {
         self.native.borrow().clone()
     }
 
-    /// Changes when the end of the log may have been lost; a place in the log is good only in its epoch.
+    /// Changes when the end of the log may have been lost; a place in the log is valid in its epoch only.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// The last event that was there before the session was opened here: what this opening brought follows it.
+    /// The last event before the session was opened here.
     pub fn opened_after(&self) -> u64 {
         self.opened_after
     }
 
-    /// The last event that was told.
+    /// The last event that was shown.
     pub fn last(&self) -> u64 {
         self.tail.head().last
     }
 
-    /// Whether the session is over.
     pub fn is_over(&self) -> bool {
         self.tail.head().over
     }
 
-    /// Whether what is asked of it gets there.
+    /// Whether calls reach it.
     pub fn reach(&self) -> Reach {
         self.reached.now()
     }
 
-    /// Tells when that changes.
+    /// Reports changes of [`reach`](Self::reach).
     pub fn reaches(&self) -> Reached {
         self.reached.clone()
     }
 
-    /// Does what a client asks. The methods below are the same call by call.
+    /// Executes a client's call. The methods below are the calls one by one.
     pub async fn call(&self, call: SessionCall, by: ClientRef) -> Result<SessionReply, Refusal> {
         self.ask(|reply| Ask::Call { call, by, reply }).await?
     }
 
-    /// Joins: the log from a place on, then what happens.
+    /// Joins: events from a place on, then live ones.
     pub async fn join(&self, join: Join) -> Result<Joined, Refusal> {
         self.ask(|reply| Ask::Join { join, reply }).await?
     }
 
-    /// What the session is now.
+    /// The current state.
     pub async fn snapshot(&self) -> Option<Box<State>> {
-        // Anybody may look.
+        // No right is needed to read the state.
         let anybody = ClientRef::new("multitap", Door::Host);
         match self.call(SessionCall::Snapshot, anybody).await {
             Ok(SessionReply::Snapshot(reply)) => Some(reply.snapshot),
@@ -231,13 +228,12 @@ impl Session {
         }
     }
 
-    /// A page of the log for a client.
     pub async fn page_for(&self, call: &PageCall) -> Result<PageReply, Refusal> {
         Ok(self.page(call.part(self.last())?).await?.into())
     }
 
-    /// Part of the log, such as what comes before the events a client has. What the journal does not have, because it
-    /// cannot be written, is there too for as long as it is in memory; what is lost is left out.
+    /// A range of the log, such as the events before those a client has. Events that could not be stored are included
+    /// while they are in memory; lost ones are left out.
     pub async fn page(&self, part: Part) -> Result<Page, JournalError> {
         let entries = match (&self.past, part.edge) {
             (Some(past), Edge::After(seq)) => self.after(past, seq, part).await?,
@@ -255,7 +251,7 @@ impl Session {
             Found::Behind { .. } => {}
         }
         let kept = kept(past.page(&self.id, part).await)?;
-        // Between the end of the log and what is at hand everything is lost.
+        // Events between the end of the stored log and memory are lost.
         Ok(if kept.is_empty() { self.tail.at_hand(seq, part.limit, part.bytes) } else { kept })
     }
 
@@ -276,7 +272,7 @@ impl Session {
         Ok(entries)
     }
 
-    /// Begins a turn; while one runs, what `when_busy` says.
+    /// Begins a turn; during a turn, `when_busy` decides.
     pub async fn prompt(&self, prompt: Prompt, when_busy: WhenBusy, from: ClientRef) -> Result<PromptId, Refusal> {
         match self.call(SessionCall::Prompt { prompt, when_busy: Some(when_busy) }, from).await? {
             SessionReply::Prompt(reply) => Ok(reply.prompt_id),
@@ -289,7 +285,7 @@ impl Session {
         self.call(SessionCall::Withdraw { prompt_id: prompt }, by).await.map(drop)
     }
 
-    /// Answers a question. The first valid answer wins; every other is refused and hears why.
+    /// Answers a question. The first valid answer wins; every other is refused with a reason.
     pub async fn decide(&self, decide: Decide, by: ClientRef) -> Result<Ruling, Refusal> {
         match self.call(SessionCall::Decide(decide), by).await? {
             SessionReply::Decide(ruling) => Ok(*ruling),
@@ -307,22 +303,21 @@ impl Session {
         self.call(SessionCall::SetMode { mode: mode.into() }, by).await.map(drop)
     }
 
-    /// Changes the model.
     pub async fn set_model(&self, model: impl Into<String>, by: ClientRef) -> Result<(), Refusal> {
         self.call(SessionCall::SetModel { model: model.into() }, by).await.map(drop)
     }
 
-    /// Limits how many tokens the agent may think; nothing gives it back its own choice.
+    /// Limits the agent's thinking tokens; `None` restores its own choice.
     pub async fn set_thinking(&self, tokens: Option<u32>, by: ClientRef) -> Result<(), Refusal> {
         self.call(SessionCall::SetThinking { tokens }, by).await.map(drop)
     }
 
-    /// Asks the agent about itself; the answer comes as a `system` event.
+    /// Asks the agent about itself; the answer is a `system` event.
     pub async fn query(&self, what: Query, by: ClientRef) -> Result<(), Refusal> {
         self.call(SessionCall::Query { what }, by).await.map(drop)
     }
 
-    /// What was allowed or denied for good.
+    /// The answers that hold for the rest of the session.
     pub async fn rules(&self) -> Vec<Rule> {
         self.snapshot().await.map(|state| state.rules).unwrap_or_default()
     }
@@ -332,38 +327,37 @@ impl Session {
         self.call(SessionCall::Revoke { rule_id: rule_id.into() }, by).await.map(drop)
     }
 
-    /// Kicks a client.
     pub async fn kick(&self, client: ClientId, by: ClientRef) -> Result<(), Refusal> {
         self.call(SessionCall::Kick { client_id: client }, by).await.map(drop)
     }
 
-    /// Puts an error into the log, where everybody who reads it sees it in its place.
+    /// Adds an error to the log, for every reader.
     pub async fn report(&self, error: AgentError) -> Result<(), Refusal> {
         self.ask(|reply| Ask::Report { error, reply }).await?
     }
 
-    /// Starts the agent again after it is gone, with the conversation it had.
+    /// Restarts the agent after it is gone, with its conversation.
     pub async fn restart(&self, config: Option<SessionConfig>) -> Result<(), Refusal> {
         let config = config.map(Box::new);
         self.ask(|reply| Ask::Restart { config, reply }).await?
     }
 
-    /// Ends the session when the running turn and the queued prompts are done.
+    /// Ends the session after the running turn and the queued prompts.
     pub async fn finish(&self) -> Result<(), Refusal> {
         self.ask(|reply| Ask::Finish { reply }).await?
     }
 
-    /// Cancels the running turn, withdraws the queued prompts, and ends the session when the turn is over.
+    /// Cancels the running turn, withdraws the queued prompts, and ends the session after the turn.
     pub async fn stop(&self) -> Result<(), Refusal> {
         self.ask(|reply| Ask::Stop { reply }).await?
     }
 
-    /// Ends the session now; a running turn is cut off.
+    /// Ends the session now; a running turn is interrupted.
     pub fn end(&self) {
         self.end.cancel();
     }
 
-    /// Comes back when the session is over and everything is told.
+    /// Returns when the session is over and every event was shown.
     pub async fn over(&self) {
         let mut head = self.tail.watch();
         head.wait_for(|head| head.over).await.ok(); // a task that is gone without a word is over too
@@ -376,7 +370,7 @@ impl Session {
     }
 }
 
-/// What the journal has. Nothing, as long as the log is not begun.
+/// The stored events; none, as long as the log is not created.
 fn kept(page: Result<Page, JournalError>) -> Result<Vec<Entry>, JournalError> {
     match page {
         Ok(page) => Ok(page.entries),

@@ -1,7 +1,7 @@
-//! What a session is now.
+//! The current state of a session.
 //!
 //! Pure, and changed by its events alone: applied in order they give the same state in a live session, after a crash,
-//! and at the other end of a wire. It does not grow with the length of the log.
+//! and in another process. Its size does not grow with the log.
 
 mod tool;
 
@@ -19,38 +19,38 @@ pub(crate) use self::tool::OUTPUT_TAIL;
 pub use self::tool::{Output, ToolCall, ToolStatus};
 use crate::arbiter::Arbiter;
 
-/// How many prompts may wait for the running turn to end.
+/// Most queued prompts.
 const PROMPT_QUEUE: usize = 64;
-/// How many bytes the waiting prompts may have together: they are in memory, and in each checkpoint.
+/// Most bytes of all queued prompts: they are in memory, and in each checkpoint.
 const PROMPT_QUEUE_BYTES: usize = 32 * 1024 * 1024;
-/// Of how many of the latest prompts it is known where they stand.
+/// For how many of the latest prompts the place in the log is remembered.
 const MARKS: usize = 128;
-/// The command by which agents begin an empty conversation: what was said before is not what the session is about.
+/// The agents' command for an empty conversation: earlier prompts are not what the session is about.
 const CLEAR: &str = "/clear";
-/// How much of a prompt a title or a mark shows.
+/// Most characters of a prompt in a title or a mark.
 const TITLE_CHARS: usize = 120;
-/// How many tool calls of the running turn are shown; the oldest that are over go first.
+/// Most tool calls of the running turn; the oldest finished ones are dropped first.
 const TOOLS: usize = 256;
-/// And about how many bytes of them: the state is kept now and then, and whoever joins gets a copy.
+/// Most bytes of them, roughly: they are in each checkpoint, and every joining client gets a copy.
 const TOOLS_BYTES: usize = 1024 * 1024;
 
-/// A session as it is after the event `seq`.
+/// The state of a session after the event `seq`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct State {
     pub seq: u64,
     pub agent: Presence,
-    /// How the agent that runs, or ran last, began.
+    /// The start of the current agent, or of the last.
     pub start: Option<SessionStart>,
-    /// How the one before ended, or the last.
+    /// The end of the previous agent, or of the last.
     pub end: Option<SessionEnd>,
     pub native_id: Option<String>,
     pub model: Option<String>,
     pub mode: Option<ApprovalMode>,
     pub native_mode: Option<String>,
-    /// What the agent said it can do, without its own description.
+    /// What the agent can do, without its own description.
     pub capabilities: AgentCapabilities,
-    /// The turn that runs.
+    /// The running turn.
     pub turn: Option<Turn>,
     /// The prompt that was handed over and whose turn has not ended.
     pub in_flight: Option<PromptId>,
@@ -59,23 +59,22 @@ pub struct State {
     pub tools: Vec<ToolCall>,
     pub questions: Arbiter,
     pub rules: Vec<Rule>,
-    /// How each MCP server of the agent is, by name.
+    /// The state of each MCP server of the agent, by name.
     pub mcp_servers: BTreeMap<String, String>,
     pub clients: Vec<ClientRef>,
     pub todos: Option<TodoList>,
     pub usage: Option<TokenUsage>,
     pub cost_usd: Option<f64>,
     pub turns: u64,
-    /// Somebody said something to the agent, rather than to the shell, or the agent did.
+    /// Somebody sent the agent a prompt that is no shell command, or the agent said something.
     pub talked: bool,
     pub last_turn: Option<TurnStatus>,
-    /// The first thing somebody said.
+    /// The first prompt.
     pub title: Option<String>,
-    /// Where the latest prompts stand in the log.
+    /// The places of the latest prompts in the log.
     pub marks: VecDeque<Mark>,
 }
 
-/// Whether there is an agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Presence {
@@ -85,16 +84,14 @@ pub enum Presence {
     Gone,
 }
 
-/// A turn that runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Turn {
     pub turn_id: TurnId,
-    /// The event that began it.
+    /// Its first event.
     pub seq: u64,
 }
 
-/// A prompt that waits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Queued {
@@ -103,7 +100,7 @@ pub struct Queued {
     pub from: Option<ClientRef>,
 }
 
-/// Where a prompt stands in the log.
+/// The place of a prompt in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Mark {
@@ -117,27 +114,27 @@ impl State {
         self.turn.is_some() || self.in_flight.is_some()
     }
 
-    /// The agent's own conversation, once there is one that it can go on with: an agent that was told nothing yet may
-    /// have named a conversation, and keeps none.
+    /// The agent's own conversation, once it can be resumed: an agent without a prompt may have named one without
+    /// storing it.
     pub fn conversation(&self) -> Option<&str> {
         let is_stored = self.talked || self.capabilities.stores_empty_conversations == Some(true);
         self.native_id.as_deref().filter(|_| is_stored)
     }
 
-    /// Whether nothing runs and nothing waits.
-    pub fn is_at_rest(&self) -> bool {
+    /// Whether no turn runs and no prompt is queued.
+    pub fn is_idle(&self) -> bool {
         !self.is_busy() && self.queue.is_empty()
     }
 
-    /// Whether one more prompt may wait.
+    /// Whether there is room for another prompt in the queue.
     pub(crate) fn has_room_for(&self, prompt: &Prompt) -> bool {
         let waiting: usize = self.queue.iter().map(|queued| weight(&queued.prompt)).sum();
-        // One alone may be of any size.
+        // A single prompt may be of any size.
         let fits = waiting == 0 || waiting + weight(prompt) <= PROMPT_QUEUE_BYTES;
         fits && self.queue.len() < PROMPT_QUEUE
     }
 
-    /// What the next event makes of the session.
+    /// Applies the next event.
     pub fn apply(&mut self, event: &Event) {
         self.seq = event.seq;
         let speaks =
@@ -221,7 +218,7 @@ impl State {
         self.turn = None;
         self.turns += 1;
         self.last_turn = Some(end.status);
-        // A turn that something else began does not answer the prompt.
+        // A turn that began for another reason does not answer the prompt.
         if end.origin.is_none() {
             self.in_flight = None;
         }
@@ -254,7 +251,7 @@ impl State {
             self.marks.pop_front();
         }
         self.marks.push_back(Mark { seq, text: first_line(&message.content) });
-        // What an agent tells of an earlier conversation has no id of ours, and begins nothing.
+        // An agent's report of an earlier conversation has none of our ids, and begins no turn.
         let Some(id) = &message.prompt_id else { return };
         self.unqueue(id);
         if !message.steering {
@@ -287,7 +284,7 @@ impl State {
         self.questions.settled(ruling.clone());
     }
 
-    /// Sets the tool that an open question is about.
+    /// Sets the status of the tool call that an open question is about.
     fn set_tool(&mut self, question: &multitap_event::QuestionId, status: ToolStatus) {
         let tool = self.questions.question(question).and_then(|question| question.tool_id.clone());
         if let Some(tool) = tool {
@@ -310,7 +307,7 @@ impl State {
         }
     }
 
-    /// What has to be told before the agent can be said to be gone: nothing that was begun stays open.
+    /// The events that close what is open, before the agent's end is reported.
     pub fn loose_ends(&self, why: &str) -> Vec<EventKind> {
         let mut kinds = Vec::new();
         for question in self.questions.open() {
@@ -336,8 +333,8 @@ impl State {
         kinds
     }
 
-    /// What has to be told of a session that was cut off with the process that ran it.
-    pub fn cut_off(&self, why: &str) -> Vec<EventKind> {
+    /// The events that close what was open when the process that ran the session died.
+    pub fn interrupted(&self, why: &str) -> Vec<EventKind> {
         let mut kinds = self.loose_ends(why);
         if self.agent == Presence::Here {
             let reason = match (self.is_busy(), self.last_turn) {
@@ -349,7 +346,7 @@ impl State {
             let end = SessionEnd { reason, error, final_usage: self.usage, exit_code: None };
             kinds.push(EventKind::SessionEnded(end));
         }
-        // Those who read on until the session was over just left.
+        // Clients that read until the end have just left.
         let reason = (self.agent == Presence::Here).then(|| why.to_owned());
         for client in &self.clients {
             kinds.push(EventKind::ClientLeft { client: client.clone(), reason: reason.clone() });
@@ -357,13 +354,12 @@ impl State {
         kinds
     }
 
-    /// The client of that id.
     pub fn client(&self, id: &ClientId) -> Option<&ClientRef> {
         self.clients.iter().find(|client| client.client_id.as_ref() == Some(id))
     }
 }
 
-/// What a prompt takes up in memory, about.
+/// A prompt's size in memory, roughly.
 fn weight(prompt: &Prompt) -> usize {
     size_of::<Prompt>() + prompt.text.len() + prompt.images.iter().map(|image| image.data.len()).sum::<usize>()
 }
@@ -375,7 +371,7 @@ fn is_same(one: &ClientRef, other: &ClientRef) -> bool {
     }
 }
 
-/// The beginning of what somebody said, for lists.
+/// The first line of a prompt, for lists.
 fn first_line(text: &str) -> String {
     let line = text.trim_start().lines().next().unwrap_or_default().trim_end();
     match line.char_indices().nth(TITLE_CHARS) {

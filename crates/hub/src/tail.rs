@@ -1,7 +1,7 @@
-//! The end of a log in memory, which all its readers share: written by the session task, read by feeds.
+//! The end of a log in memory, shared by all its readers: written by the session task, read by feeds.
 //!
-//! A reader costs nothing but its place. One that falls behind what is here goes on from the journal; where there is
-//! no journal, what has not been read stays, and the agent waits.
+//! A reader costs only its place. One that falls behind reads from the journal; without a journal, unread events stay
+//! in memory, and the agent waits.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,25 +14,25 @@ use tokio::time::Instant;
 
 use crate::entry::Entry;
 
-/// How much of the log's end is at hand.
+/// Most bytes of the log's end in memory.
 const RING_BYTES: usize = 1024 * 1024;
-/// How much may wait for the slowest reader where there is no journal to fall back on.
+/// Most bytes for the slowest reader where there is no journal.
 const UNREAD_BYTES: usize = 4 * 1024 * 1024;
-/// How much is kept of a log that cannot be written.
+/// Most bytes of a log that cannot be stored.
 const VOLATILE_BYTES: usize = 64 * 1024 * 1024;
 
-/// What stays in memory.
+/// Which events stay in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Retain {
     /// The latest; the rest is in the journal.
     Ring,
-    /// What somebody has not read; there is no journal.
+    /// Unread ones; there is no journal.
     UntilRead,
-    /// As much as can be; the journal does not work.
+    /// As many as possible; the journal does not work.
     Volatile,
 }
 
-/// How far the log goes, and whether it goes on.
+/// The number of the last event, and whether the session is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) last: u64,
@@ -43,7 +43,7 @@ pub(crate) struct Head {
 pub(crate) struct Tail {
     inner: Mutex<Inner>,
     head: watch::Sender<Head>,
-    /// Told when a reader left, or went on where the agent may be waiting for it.
+    /// Notified when a reader leaves, or advances where the agent may wait for it.
     pub(crate) moved: Notify,
     /// There is no journal: readers set the pace.
     paced: bool,
@@ -57,31 +57,28 @@ struct Inner {
     readers: Vec<Arc<Reader>>,
 }
 
-/// A reader's place.
 #[derive(Debug)]
 pub(crate) struct Reader {
     pub(crate) client: ClientId,
     /// The number of the last event it took.
     cursor: AtomicU64,
-    /// When it last came, or there was nothing to come for, in milliseconds since `born`.
+    /// When it last read, or had nothing to read, in milliseconds since `born`.
     came: AtomicU64,
     born: Instant,
-    /// How long it may stay away while there is something to read.
+    /// How long it may leave events unread.
     patience: Option<Duration>,
-    /// It is there, and wants no events until it comes for them.
+    /// It takes part, but wants no events until it asks for them.
     aside: AtomicBool,
-    /// It was cut off.
+    /// It was disconnected.
     pub(crate) cut: AtomicBool,
     /// It left.
     pub(crate) gone: AtomicBool,
 }
 
-/// What a reader finds after its place.
 pub(crate) enum Found {
     Entries(Vec<Entry>),
-    /// Nothing yet.
     Nothing,
-    /// It is behind what is at hand, which begins with this number.
+    /// It is behind the events in memory, which begin with this number.
     Behind {
         first: u64,
     },
@@ -102,19 +99,19 @@ impl Reader {
         self.cursor.store(seq, Ordering::Release);
     }
 
-    /// It came for more.
+    /// It reads.
     pub(crate) fn came(&self) {
         self.starts_anew();
-        // In this order: one that stood aside was not away.
+        // In this order: a reader that stood aside was not late.
         self.aside.store(false, Ordering::Release);
     }
 
-    /// The number after which it wants events: none, if it stands aside.
+    /// The number after which it wants events; `None` if it stands aside.
     fn wants_after(&self) -> u64 {
         if self.aside.load(Ordering::Acquire) { u64::MAX } else { self.cursor() }
     }
 
-    /// Its time runs from now on, if it is measured.
+    /// Restarts its time limit.
     fn starts_anew(&self) {
         if self.patience.is_none() {
             return;
@@ -123,7 +120,7 @@ impl Reader {
         self.came.store(since, Ordering::Release);
     }
 
-    /// Whether it stayed away too long, if there is something to read.
+    /// Whether it left events unread for too long.
     fn is_stuck(&self) -> bool {
         let away = self.born.elapsed().saturating_sub(Duration::from_millis(self.came.load(Ordering::Acquire)));
         self.patience.is_some_and(|patience| away > patience)
@@ -145,7 +142,7 @@ impl Tail {
         self.head.subscribe()
     }
 
-    /// Adds what was kept, in order, and wakes the readers once.
+    /// Adds stored events in order, and wakes the readers once.
     pub(crate) fn add(&self, entries: impl IntoIterator<Item = Entry>) {
         let mut last = None;
         {
@@ -162,7 +159,7 @@ impl Tail {
         }
     }
 
-    /// What comes next has this number: whoever wants what is before it finds it elsewhere, or not at all.
+    /// The next event has this number: earlier ones are read elsewhere, or are lost.
     pub(crate) fn skip_to(&self, next: u64) {
         {
             let mut inner = self.lock();
@@ -172,7 +169,7 @@ impl Tail {
         self.head.send_modify(|head| head.last = head.last.max(next.saturating_sub(1)));
     }
 
-    /// Nothing more comes.
+    /// No event follows.
     pub(crate) fn close(&self) {
         self.head.send_modify(|head| head.over = true);
     }
@@ -183,7 +180,7 @@ impl Tail {
         inner.trim();
     }
 
-    /// A reader has everything up to here.
+    /// A reader has read every event up to here.
     pub(crate) fn took(&self, reader: &Reader, seq: u64) {
         reader.took(seq);
         if self.paced {
@@ -191,7 +188,7 @@ impl Tail {
         }
     }
 
-    /// A reader wants no events until it comes for them.
+    /// A reader wants no events until it asks for them.
     pub(crate) fn stand_aside(&self, reader: &Reader) {
         reader.aside.store(true, Ordering::Release);
         if self.paced {
@@ -209,7 +206,7 @@ impl Tail {
         inner.bytes > UNREAD_BYTES
     }
 
-    /// How many read, announced or not; also those who left a moment ago.
+    /// The number of readers, announced or not; including those who left a moment ago.
     pub(crate) fn readers(&self) -> usize {
         self.lock().readers.len()
     }
@@ -218,13 +215,13 @@ impl Tail {
         self.lock().readers.push(reader);
     }
 
-    /// Removes those who left and cuts off those who do not read, and names both.
+    /// Removes readers that left, disconnects those that do not read, and returns both.
     pub(crate) fn sweep(&self) -> Vec<Arc<Reader>> {
         let last = self.head().last;
         let mut inner = self.lock();
         let out = |reader: &mut Arc<Reader>| {
             if reader.wants_after() >= last {
-                // There is nothing it could have come for: its time runs from the next event on.
+                // There was nothing to read: its time limit starts with the next event.
                 reader.starts_anew();
             } else if reader.is_stuck() {
                 reader.cut.store(true, Ordering::Release);
@@ -235,13 +232,13 @@ impl Tail {
         inner.trim();
         drop(inner);
         if out.iter().any(|reader| reader.cut.load(Ordering::Acquire)) {
-            // Whoever waits looks again, and finds that it was cut off.
+            // Wakes readers that wait, so that they find out.
             self.head.send_modify(|_| {});
         }
         out
     }
 
-    /// Cuts off a reader that is not welcome any more.
+    /// Disconnects a kicked reader.
     pub(crate) fn cut(&self, client: &ClientId) {
         for reader in self.lock().readers.iter().filter(|reader| reader.client == *client) {
             reader.cut.store(true, Ordering::Release);
@@ -249,7 +246,7 @@ impl Tail {
         self.moved.notify_one();
     }
 
-    /// Cuts off everybody, at once.
+    /// Disconnects every reader.
     pub(crate) fn cut_all(&self) {
         for reader in &self.lock().readers {
             reader.cut.store(true, Ordering::Release);
@@ -257,7 +254,7 @@ impl Tail {
         self.head.send_modify(|_| {});
     }
 
-    /// What follows `after`, at most so many entries and about so many bytes.
+    /// The events after `after`, up to these limits.
     pub(crate) fn after(&self, after: u64, limit: usize, bytes: usize) -> Found {
         let inner = self.lock();
         let Some(first) = inner.entries.front().map(Entry::seq) else {
@@ -273,7 +270,7 @@ impl Tail {
         if found.is_empty() { Found::Nothing } else { Found::Entries(found) }
     }
 
-    /// What is at hand after a place, without its being anybody's place.
+    /// The events in memory after a place, without a reader.
     pub(crate) fn at_hand(&self, after: u64, limit: usize, bytes: usize) -> Vec<Entry> {
         let first = self.lock().entries.front().map_or(0, Entry::seq);
         match self.after(after.max(first.saturating_sub(1)), limit, bytes) {
@@ -282,7 +279,7 @@ impl Tail {
         }
     }
 
-    /// The last ones at hand before a place, in their order.
+    /// The last events in memory before a place, in order.
     pub(crate) fn at_hand_before(&self, seq: u64, limit: usize, bytes: usize) -> Vec<Entry> {
         let inner = self.lock();
         let before = inner.entries.iter().rev().skip_while(|entry| entry.seq() >= seq);
@@ -291,18 +288,18 @@ impl Tail {
         found
     }
 
-    /// Whether something before that is at hand.
+    /// Whether an earlier event is in memory.
     pub(crate) fn has_before(&self, seq: u64) -> bool {
         self.lock().entries.front().is_some_and(|first| first.seq() < seq)
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // Nothing is left half done in there.
+        // No panic leaves the entries inconsistent.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Takes entries of about so many bytes, but at least one.
+/// Takes entries up to about this size, but at least one.
 fn within(bytes: usize) -> impl FnMut(&&Entry) -> bool {
     let mut size = 0;
     move |entry| {
@@ -315,8 +312,8 @@ fn within(bytes: usize) -> impl FnMut(&&Entry) -> bool {
 impl Inner {
     fn trim(&mut self) {
         match self.retain {
-            // The journal has all of it, so not even the last entry must stay: a large one would for as long as the
-            // session is idle.
+            // The journal has all events, so not even the last entry must stay: a large one would stay for as long as
+            // the session is idle.
             Retain::Ring => self.shrink(RING_BYTES, 0),
             Retain::Volatile => self.shrink(VOLATILE_BYTES, 1),
             Retain::UntilRead => match self.readers.iter().map(|reader| reader.wants_after()).min() {
@@ -325,13 +322,13 @@ impl Inner {
                         self.bytes -= self.entries.pop_front().map_or(0, |entry| entry.bytes());
                     }
                 }
-                // Nobody has come yet.
+                // Nobody has joined yet.
                 None => self.shrink(VOLATILE_BYTES, 1),
             },
         }
     }
 
-    /// Drops the oldest entries beyond so many bytes, but leaves so many entries.
+    /// Drops the oldest entries beyond `most` bytes, but leaves at least `least` entries.
     fn shrink(&mut self, most: usize, least: usize) {
         while self.bytes > most && self.entries.len() > least {
             if let Some(entry) = self.entries.pop_front() {

@@ -40,7 +40,6 @@ impl Process {
         }
     }
 
-    /// Its parent, if it is visible here.
     #[cfg(target_os = "linux")]
     pub(crate) fn parent(self) -> Option<Self> {
         stat(self.pid).filter(|kin| kin.process == self).and_then(|kin| Self::find(kin.parent))
@@ -137,6 +136,14 @@ pub(crate) fn all_processes() -> Vec<ProcessEntry> {
 #[cfg(target_os = "linux")]
 pub(crate) fn stat(pid: Pid) -> Option<ProcessEntry> {
     read_stat(pid, &std::fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?)
+}
+
+/// What `/proc` says of a process under that name, such as `Uid:`.
+#[cfg(target_os = "linux")]
+pub(crate) fn status(pid: Pid, name: &str) -> Vec<String> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap_or_default();
+    let found = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+    found.split_whitespace().map(str::to_owned).collect()
 }
 
 /// Parses `PID (NAME) STATE PARENT …`; the name may contain anything, also spaces and brackets.

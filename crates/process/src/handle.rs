@@ -9,6 +9,7 @@ mod supervised;
 use std::io;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
 use crate::spawn::{Keeper, Program};
@@ -16,8 +17,7 @@ use group::Group;
 #[cfg(unix)]
 use supervised::Supervised;
 
-/// An order to a program.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Order {
     Interrupt,
     Terminate,
@@ -28,7 +28,7 @@ pub(crate) enum Order {
 }
 
 /// The commands that a program has started since some moment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CommandScope {
     /// In clock ticks since boot.
     pub(crate) since: u64,
@@ -36,8 +36,7 @@ pub(crate) struct CommandScope {
     pub(crate) variable: String,
 }
 
-/// How a program ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Ending {
     Code(i32),
     Signal(i32),
@@ -66,7 +65,7 @@ impl ProgramHandle {
     pub(crate) async fn start(program: &Program, keeper: &Keeper) -> io::Result<(Self, Pipes)> {
         match keeper {
             Keeper::Supervisor(binary) => start_supervised(program, binary).await,
-            Keeper::Group => start_group(program),
+            Keeper::Group => Group::start(program).map(|(group, pipes)| (Self::Group(group), pipes)),
         }
     }
 
@@ -118,15 +117,9 @@ async fn start_supervised(program: &Program, binary: &Path) -> io::Result<(Progr
 #[cfg(not(unix))]
 #[expect(clippy::unused_async, reason = "the same call as where it waits")]
 async fn start_supervised(program: &Program, _: &Path) -> io::Result<(ProgramHandle, Pipes)> {
-    start_group(program)
+    Group::start(program).map(|(group, pipes)| (ProgramHandle::Group(group), pipes))
 }
 
-fn start_group(program: &Program) -> io::Result<(ProgramHandle, Pipes)> {
-    let (group, pipes) = Group::start(program)?;
-    Ok((ProgramHandle::Group(group), pipes))
-}
-
-/// Sets the working directory and the environment.
 fn surroundings(command: &mut Command, program: &Program) {
     for name in &program.env_remove {
         command.env_remove(name);

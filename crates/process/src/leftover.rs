@@ -17,13 +17,12 @@ pub async fn end_leftovers() -> usize {
 #[cfg(target_os = "linux")]
 mod linux {
     use std::collections::{HashMap, HashSet};
-    use std::fs;
     use std::time::Duration;
 
     use rustix::process::{Pid, Signal, getpid};
     use tokio::time::{Instant, sleep};
 
-    use crate::descendants::{Process, ProcessEntry, all_processes, with_all_below};
+    use crate::descendants::{Process, ProcessEntry, all_processes, status, with_all_below};
     use crate::mark::{Mark, Origin, control_group, marks, namespaces, our_marks};
     use crate::supervisor::is_supervisor;
 
@@ -84,7 +83,6 @@ mod linux {
         }
     }
 
-    /// A process with marks.
     #[derive(Debug)]
     struct Marked {
         process: Process,
@@ -125,6 +123,7 @@ mod linux {
             processes: others.into_iter().filter(|marked| is_left(marked)).map(|marked| marked.process).collect(),
         }
     }
+
     /// Whether a process can only have got the mark of that dead host by being started by it. An environment also
     /// spreads in other ways: `at` stores it, a service manager imports it. But those run in a control group of their
     /// own, and a process is never older than its host.
@@ -146,9 +145,8 @@ mod linux {
     /// Whether all user ids of a process are ours.
     fn is_of_same_user(pid: Pid) -> bool {
         let us = rustix::process::geteuid().as_raw();
-        let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap_or_default();
-        let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
-        users.is_some_and(|users| users.split_whitespace().all(|user| user.parse() == Ok(us)))
+        let users = status(pid, "Uid:");
+        !users.is_empty() && users.iter().all(|user| user.parse() == Ok(us))
     }
 
     #[cfg(test)]

@@ -40,7 +40,6 @@ pub struct LineBuffer {
     ready: VecDeque<Line>,
 }
 
-/// What ended a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LineEnd {
     Newline,
@@ -53,7 +52,6 @@ impl LineBuffer {
         Self { head: Vec::new(), length: 0, last: 0, max, ready: VecDeque::new() }
     }
 
-    /// Adds bytes.
     pub fn push(&mut self, mut bytes: &[u8]) {
         while let Some(end) = memchr::memchr(b'\n', bytes) {
             self.extend(&bytes[..end]);
@@ -70,7 +68,6 @@ impl LineBuffer {
         }
     }
 
-    /// The next complete line.
     pub fn pop(&mut self) -> Option<Line> {
         self.ready.pop_front()
     }
@@ -124,7 +121,6 @@ fn head_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
-/// Lines of a pipe.
 #[derive(Debug)]
 pub struct Lines<R> {
     reader: R,

@@ -70,7 +70,6 @@ mod linux {
     use super::{MARK, Mark};
     use crate::descendants::Process;
 
-    /// Where a mark comes from.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub(crate) struct Origin {
         /// The process that started the supervisor.

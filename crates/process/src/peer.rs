@@ -70,7 +70,7 @@ mod linux {
     use super::holder::{Holders, sockets_of};
     use super::table::{Row, Table};
     use super::{Connector, LocalConnection};
-    use crate::descendants::{ProcessEntry, all_processes, stat, with_all_below};
+    use crate::descendants::{Process, ProcessEntry, all_processes, stat, with_all_below};
     use crate::mark::{marks, our_marks};
     use crate::supervisor::is_supervisor;
 
@@ -123,9 +123,8 @@ mod linux {
 
     /// Whether its environment has a mark that ours does not have.
     fn has_foreign_mark(pid: Pid) -> bool {
-        let environment = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).unwrap_or_default();
         let ours = our_marks();
-        marks(&environment).iter().any(|mark| !ours.contains(mark))
+        Process::find(pid).is_some_and(|process| marks(&process.environment()).iter().any(|mark| !ours.contains(mark)))
     }
 
     pub(super) fn connectors(connections: &[LocalConnection]) -> Vec<Connector> {

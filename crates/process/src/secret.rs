@@ -6,8 +6,7 @@
 //! passed through it as well.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, IoSlice, IoSliceMut, Read as _};
-use std::mem::MaybeUninit;
+use std::io::{self, IoSlice, Read as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::net::UnixStream;
@@ -15,10 +14,9 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
-    recvmsg, sendmsg,
-};
+use rustix::net::RecvFlags;
+
+use crate::life_line::{receive_attached, send_with};
 
 /// The variable that names the one whose value is passed through stdin.
 pub const HANDED_OVER: &str = "MULTITAP_HANDED_OVER";
@@ -63,13 +61,8 @@ fn reexec(variable: &str, secret: &OsStr) -> io::Result<io::Error> {
 
 /// Sends one byte, so that an empty secret makes a message too, then the secret; with our stdin attached.
 fn send(line: &UnixStream, secret: &OsStr) -> io::Result<()> {
-    let stdin = io::stdin();
-    let fds = [stdin.as_fd()];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    control.push(SendAncillaryMessage::ScmRights(&fds));
     let parts = [IoSlice::new(b"s"), IoSlice::new(secret.as_bytes())];
-    let sent = sendmsg(line, &parts, &mut control, SendFlags::empty())?;
+    let sent = send_with(line, &parts, &[io::stdin().as_fd()])?;
     if sent == secret.len() + 1 { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
 }
 
@@ -77,23 +70,13 @@ fn send(line: &UnixStream, secret: &OsStr) -> io::Result<()> {
 fn receive() -> io::Result<Option<OsString>> {
     let mut line = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     // Peek first, so that no data of a foreign socket is lost.
-    let Some(stdin) = attached(&line, RecvFlags::PEEK | RecvFlags::DONTWAIT) else { return Ok(None) };
-    attached(&line, RecvFlags::DONTWAIT);
+    let attached = |flags| receive_attached(&line, flags | RecvFlags::DONTWAIT).ok()?.pop();
+    let Some(stdin) = attached(RecvFlags::PEEK) else { return Ok(None) };
+    attached(RecvFlags::empty());
     rustix::stdio::dup2_stdin(stdin)?;
     let mut secret = Vec::new();
     line.read_to_end(&mut secret)?;
     Ok(Some(OsString::from_vec(secret)))
-}
-
-/// The descriptor that comes with the next byte.
-fn attached(line: &UnixStream, flags: RecvFlags) -> Option<OwnedFd> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    recvmsg(line, &mut [IoSliceMut::new(&mut [0])], &mut control, flags).ok()?;
-    control.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
-        _ => None,
-    })
 }
 
 /// Prevents other programs of this user from reading our memory and environment, where the system can.

@@ -40,7 +40,6 @@ impl fmt::Debug for Program {
     }
 }
 
-/// The child's stdin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StdinMode {
     Piped,
@@ -61,7 +60,6 @@ pub enum Keeper {
 }
 
 impl Keeper {
-    /// The running binary as the supervisor.
     pub fn own_binary() -> io::Result<Self> {
         let running = Path::new("/proc/self/exe");
         let binary = if running.exists() { running.to_owned() } else { std::env::current_exe()? };
@@ -69,7 +67,6 @@ impl Keeper {
     }
 }
 
-/// The program could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
     #[error("no such program: {}", .0.display())]

@@ -21,7 +21,6 @@ const LOGGED: usize = 4 * 1024;
 /// How long the last output of a dead child may take. Longer only if a descendant holds the pipe.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// The stderr of a child.
 #[derive(Debug)]
 pub(crate) struct Stderr {
     tail: Arc<Mutex<Tail>>,

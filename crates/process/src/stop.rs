@@ -50,7 +50,6 @@ impl Moment {
     }
 }
 
-/// How a program ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exit {
     pub code: Option<i32>,

@@ -1,4 +1,4 @@
-//! Where a session is: the door of its host, and which of the host's sessions. Pure.
+//! The address of a session: the door of its host, and which of the host's sessions. Pure.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,15 +6,14 @@ use std::path::PathBuf;
 use multitap_event::SessionId;
 use tokio_tungstenite::tungstenite::http::Uri;
 
-/// A place to attach to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     pub way: Way,
-    /// The one that everybody there shares, if none is named.
+    /// Without an id: the session that the host shares.
     pub session: Option<SessionId>,
 }
 
-/// The way to a host.
+/// The connection to a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Way {
     Tcp {
@@ -26,7 +25,7 @@ pub enum Way {
     Unix(PathBuf),
 }
 
-/// That is no address.
+/// The text is not an address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text}: {why}; an address is such as http://127.0.0.1:1234 or https://HOST/?session=ID")]
 pub struct BadAddress {
@@ -65,7 +64,7 @@ impl Address {
 }
 
 impl Way {
-    /// What stands in the `Host` of requests.
+    /// The value of the `Host` header.
     pub(crate) fn host(&self) -> String {
         match self {
             Self::Tcp { host, port, .. } => format!("{host}:{port}"),

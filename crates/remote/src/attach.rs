@@ -1,4 +1,5 @@
-//! Attaching to a session: the first connection, whose failure the caller hears, and then what keeps it.
+//! Attaches to a session: makes the first connection, whose failure the caller gets, and then starts the task that
+//! keeps it.
 
 use std::fmt;
 use std::io;
@@ -13,13 +14,13 @@ use crate::calls::{CALLS, Calls, Link};
 use crate::dial::{Cut, Line};
 use crate::run::Runner;
 
-/// Where to, and as whom.
+/// The address, and the client that attaches.
 #[derive(Clone)]
 pub struct Attach {
     pub address: Address,
-    /// What others see us as.
+    /// The name that other clients see.
     pub client: String,
-    /// What the door wants to see, if it wants something.
+    /// The token, if the door requires one.
     pub token: Option<String>,
 }
 
@@ -30,7 +31,6 @@ pub struct Attached {
     tasks: TaskTracker,
 }
 
-/// It cannot be attached to.
 #[derive(Debug, thiserror::Error)]
 pub enum AttachError {
     #[error("cannot reach {at}")]
@@ -50,18 +50,18 @@ pub enum AttachError {
 }
 
 impl AttachError {
-    /// Whether the door says that there is no such session.
+    /// Whether the door reports that there is no such session.
     pub fn is_no_session(&self) -> bool {
         matches!(self, Self::Refused { status: 404, .. } | Self::NotJoined(_))
     }
 
-    /// Whether trying again cannot help.
+    /// Whether another attempt is pointless.
     pub(crate) fn is_final(&self) -> bool {
         matches!(self, Self::Refused { status: 400..=403, .. } | Self::Token)
     }
 }
 
-/// Attaches to a session. From then on broken connections are made anew.
+/// Attaches to a session. From then on, broken connections are replaced.
 pub async fn attach(to: Attach) -> Result<Attached, AttachError> {
     let (line, joined) = Line::open(&to, JoinCall::default()).await?;
     let JoinReply { session_id, epoch, client, snapshot, .. } = joined;

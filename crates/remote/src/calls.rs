@@ -9,12 +9,12 @@ use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
-/// How long an answer may take.
+/// Time limit for an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Maximum number of requests that wait to be sent.
+/// Most requests that wait to be sent.
 pub(crate) const CALLS: usize = 64;
 
-/// A request on its way, and where its answer goes.
+/// A request, and the sender for its answer.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) method: String,
@@ -54,16 +54,15 @@ impl From<serde_json::Error> for CallError {
     }
 }
 
-/// State of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Link {
     Up,
     Down,
-    /// It will not come back.
+    /// It is gone for good.
     Gone,
 }
 
-/// Sends requests to whoever has the connection.
+/// Sends requests to the task that has the connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Calls {
     calls: mpsc::Sender<Call>,
@@ -85,7 +84,7 @@ impl Calls {
         timeout(PATIENCE, asked).await.unwrap_or(Err(CallError::Timeout))
     }
 
-    /// Repeats a request that changes nothing, until there is an answer or the connection is gone for good.
+    /// Repeats a read-only request until there is an answer or the connection is gone for good.
     async fn insist(mut self, request: &SessionRequest) -> Result<Box<RawValue>, CallError> {
         loop {
             let failed = match self.ask(request).await {

@@ -1,4 +1,4 @@
-//! One connection: made, asked to join, and then frames both ways.
+//! One connection: dials, joins the session, and then carries frames both ways.
 
 use std::io;
 use std::time::Duration;
@@ -20,30 +20,28 @@ use crate::address::Way;
 use crate::attach::{Attach, AttachError};
 use crate::wire::{Frame, request};
 
-/// How long it may take until there is a connection and the session is joined.
+/// Time limit for connecting and joining.
 const CONNECT: Duration = Duration::from_secs(15);
-/// How long the other side may be silent: it asks every 20 s whether we are there.
+/// How long the other side may be silent: it sends a ping every 20 s.
 const SILENCE: Duration = Duration::from_secs(60);
-/// How long it may leave unread what we send.
+/// How long the other side may leave our frames unread.
 const STUCK: Duration = Duration::from_secs(10);
-/// How long saying goodbye may take.
+/// Time limit for closing the connection.
 const GOODBYE: Duration = Duration::from_secs(1);
 /// The largest frame: a page of large events.
 const LARGEST: usize = 64 * 1024 * 1024;
-/// The number of the request to join; those of questions follow.
+/// The id of the request to join; later requests have higher ones.
 pub(crate) const JOIN: u64 = 0;
 
-/// Whatever carries bytes both ways.
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
-/// An open connection.
 pub(crate) struct Line {
     socket: WebSocketStream<Box<dyn Stream>>,
 }
 
-/// Why nothing more comes on a connection.
+/// Why a connection ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cut {
     /// The other side closed it, with this code and for this reason.
@@ -55,7 +53,7 @@ pub enum Cut {
 }
 
 impl Line {
-    /// Connects, and joins the session there, from now on or after what came already (`join`).
+    /// Connects and joins the session, at its end or after the events that are known (`join`).
     pub(crate) async fn open(to: &Attach, join: JoinCall) -> Result<(Self, JoinReply), AttachError> {
         let opened = async {
             let mut line = Self { socket: connect(to).await? };
@@ -68,7 +66,7 @@ impl Line {
         }
     }
 
-    /// Joins again: what comes before the answer is not of this joining.
+    /// Joins again: frames before the answer belong to the previous join.
     pub(crate) async fn join(&mut self, join: JoinCall) -> Result<JoinReply, AttachError> {
         self.say(request(JOIN, &SessionRequest::Join(join))).await.map_err(AttachError::Cut)?;
         loop {
@@ -95,7 +93,7 @@ impl Line {
     pub(crate) async fn hear(&mut self) -> Result<Frame, Cut> {
         loop {
             let Ok(heard) = timeout(SILENCE, self.socket.next()).await else {
-                return Err(Cut::Broken("nothing is heard of the other side".to_owned()));
+                return Err(Cut::Broken("the other side is silent".to_owned()));
             };
             match heard {
                 Some(Ok(Message::Text(text))) => return Ok(Frame::read(&text)),
@@ -164,7 +162,7 @@ fn upgrade(to: &Attach) -> Result<Request<()>, AttachError> {
     Ok(request)
 }
 
-/// The door said no before there was a connection, in JSON.
+/// The door refused before the WebSocket was open, in JSON.
 fn refused(response: &Response<Option<Vec<u8>>>) -> AttachError {
     let body = response.body().as_deref().unwrap_or_default();
     let told = serde_json::from_slice::<Value>(body).ok();
@@ -175,7 +173,7 @@ fn refused(response: &Response<Option<Vec<u8>>>) -> AttachError {
     AttachError::Refused { status: status.as_u16(), message }
 }
 
-/// As it may stand in a query.
+/// Percent-encodes a value for a query.
 fn encoded(text: &str) -> String {
     use std::fmt::Write as _;
     let mut out = String::new();

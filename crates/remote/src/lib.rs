@@ -1,10 +1,10 @@
 //! A session that runs elsewhere, as a [`multitap_hub::Session`] here.
 //!
-//! [`attach`] goes to a door of the process that owns it, by TCP or by a private socket, joins with our own events, and
-//! keeps the way open: when it breaks another is made, which goes on after the last event that came. So whoever looks
-//! at the session gets every event once, in order, whatever is cut where.
+//! [`attach`] connects to a door of the process that owns it, by TCP or by a private socket, joins, and keeps the
+//! connection: a broken one is replaced by another that continues after the last event received. So every reader gets
+//! every event once, in order.
 //!
-//! Must not come in: agents, a terminal, settings files, what is shown to people beside errors.
+//! Must not come in: agents, a terminal, settings files, messages to people other than errors.
 
 mod address;
 mod attach;

@@ -1,5 +1,4 @@
-//! The task that keeps the way to a session: carries events in and questions out, and makes a new connection when one
-//! breaks.
+//! The task that keeps the connection to a session: carries events in and calls out, and reconnects.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -16,12 +15,12 @@ use crate::calls::{Call, CallError, Link};
 use crate::dial::{Cut, JOIN, Line};
 use crate::wire::{Frame, call};
 
-/// How soon a new connection is tried, and how seldom at last.
+/// The first and the longest time between two attempts to reconnect.
 const SOON: Duration = Duration::from_millis(100);
 const SELDOM: Duration = Duration::from_secs(5);
-/// For how long a host is sought whose network is gone.
+/// How long a host is tried whose network is gone.
 const FAR: Duration = Duration::from_secs(10 * 60);
-/// And one on this machine, or one that is there without the session: it may be starting again.
+/// How long a host on this machine is tried, or one without the session: it may be restarting.
 const NEAR: Duration = Duration::from_secs(10);
 
 /// Close codes of a host: the session is over, and this client was kicked.
@@ -32,7 +31,7 @@ pub(crate) struct Runner {
     to: Attach,
     session: SessionId,
     epoch: u64,
-    /// The last event that came.
+    /// The last event received.
     last: u64,
     far: FarEnd,
     calls: mpsc::Receiver<Call>,
@@ -41,14 +40,13 @@ pub(crate) struct Runner {
     asked: u64,
 }
 
-/// How a connection ended.
 enum End {
-    /// Nobody here wants it any more.
+    /// The session is not used here any more.
     Left,
     Cut(Cut),
 }
 
-/// How it all ended.
+/// How the task ends.
 enum Over {
     Left,
     /// The session is over, or out of reach for good.
@@ -93,7 +91,7 @@ impl Runner {
                 End::Cut(cut) => cut,
             };
             self.link.send_replace(Link::Down);
-            // Nobody waits for an answer that cannot come.
+            // These answers cannot come any more.
             self.pending.drain().for_each(|(_, reply)| drop(reply.send(Err(CallError::Broken))));
             match &cut {
                 Cut::Closed { code: KICKED, reason } => break Over::SentAway(reason.clone()),
@@ -110,11 +108,11 @@ impl Runner {
         match over {
             Over::Left => {}
             Over::Gone(why) => self.far.over(why).await,
-            Over::SentAway(why) => self.far.cut_off(why).await,
+            Over::SentAway(why) => self.far.disconnect(why).await,
         }
     }
 
-    /// Carries both ways for as long as the connection lasts.
+    /// Carries frames both ways while the connection lasts.
     async fn serve(&mut self, line: &mut Line) -> End {
         loop {
             let step = tokio::select! {
@@ -144,7 +142,7 @@ impl Runner {
             Frame::Gap(GapNotice { snapshot: None, .. }) => self.over_the_gap(line).await?,
             Frame::Answer { id, answer } => {
                 if let Some(reply) = self.pending.remove(&id) {
-                    // Whoever asked may have given up.
+                    // The caller may have given up.
                     reply.send(answer.map_err(CallError::Refused)).ok();
                 }
             }
@@ -153,15 +151,15 @@ impl Runner {
         Ok(())
     }
 
-    /// Events are lost, and nobody said what the session is without them: it is joined anew, so that this is known. Those
-    /// that came after them are not lost, and are asked for by whoever wants them.
+    /// Events are lost, and the state after them is unknown: joins again to get it. Events after the gap are not lost,
+    /// and are requested by their readers.
     async fn over_the_gap(&mut self, line: &mut Line) -> Result<(), End> {
         let joined = match line.join(JoinCall::default()).await {
             Ok(joined) => joined,
             Err(AttachError::Cut(cut)) => return Err(cut.into()),
             Err(error) => return Err(Cut::Broken(error.to_string()).into()),
         };
-        // Answers that came meanwhile were not looked at.
+        // Answers that came meanwhile were dropped.
         self.pending.drain().for_each(|(_, reply)| drop(reply.send(Err(CallError::Broken))));
         if let Some(state) = joined.snapshot {
             self.last = state.seq;
@@ -178,7 +176,7 @@ impl Runner {
         Ok(line.say(text).await?)
     }
 
-    /// Makes a new connection, which goes on where the last one ended. Meanwhile questions hear that there is none.
+    /// Reconnects, and continues where the last connection ended. Meanwhile calls are refused.
     async fn again(&mut self, cut: &Cut) -> Result<Line, Over> {
         let since = Instant::now();
         let patience = if matches!(self.to.address.way, Way::Unix(_)) { NEAR } else { FAR };
@@ -209,7 +207,7 @@ impl Runner {
         self.refuse_until(async move { Line::open(&to, join).await }).await
     }
 
-    /// Waits for something, and tells whoever asks meanwhile that nothing can be sent.
+    /// Waits for a future, and refuses calls meanwhile.
     async fn refuse_until<T>(&mut self, done: impl Future<Output = T>) -> Result<T, Over> {
         tokio::pin!(done);
         loop {
@@ -221,7 +219,7 @@ impl Runner {
         }
     }
 
-    /// Whether it goes on where we were.
+    /// Whether the log continues where we were.
     fn check(&self, joined: &JoinReply) -> Result<(), Over> {
         if joined.gap.is_some() || joined.epoch != self.epoch {
             let why = "the end of this session's log was lost with its host: attach again to see it as it is now";
@@ -231,7 +229,7 @@ impl Runner {
     }
 }
 
-/// Why no new connection was made.
+/// The message for a connection that could not be replaced.
 fn given_up(cut: &Cut, error: &AttachError) -> String {
     match error {
         AttachError::Refused { status: 404, .. } | AttachError::NotJoined(_) => {

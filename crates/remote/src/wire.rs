@@ -1,21 +1,21 @@
-//! The frames of `dialect=events`, as far as we read and write them. Pure.
+//! The frames of `dialect=events` that we read and write. Pure.
 
 use multitap_hub::{Entry, GapNotice, Refusal, SessionRequest};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-/// What came.
+/// An incoming frame.
 #[derive(Debug)]
 pub(crate) enum Frame {
     Event(Entry),
-    /// Events are lost there.
+    /// Events are lost.
     Gap(GapNotice),
     Answer {
         id: u64,
         answer: Result<Box<RawValue>, Refusal>,
     },
-    /// Something that this version does not know, or is not for us.
+    /// Unknown to this version, or not for us.
     Other,
 }
 

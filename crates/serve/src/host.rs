@@ -1,14 +1,17 @@
 //! The port to whatever has the sessions: it opens them, takes them up again, and knows what a client may ask for.
 
+mod answer;
+
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use multitap_event::{AgentCommand, ClientRef, SessionId};
-use multitap_hub::{Journal, Refusal, Session, SessionRecord};
-use serde_json::{Map, Value};
+use multitap_hub::{AgentSummary, Journal, OpenCall, Refusal, Session, SessionRecord};
+
+pub(crate) use self::answer::answer;
 
 /// What a host answers, in its own time.
 pub type Hosted<'a, T> = Pin<Box<dyn Future<Output = Result<T, Refusal>> + Send + 'a>>;
@@ -17,6 +20,21 @@ pub type Hosted<'a, T> = Pin<Box<dyn Future<Output = Result<T, Refusal>> + Send 
 pub trait Host: fmt::Debug + Send + Sync + 'static {
     /// The one session that everybody shares, where the door stands beside a terminal: no others can be opened then.
     fn shared(&self) -> Option<Session>;
+
+    /// The sessions that are live here.
+    fn live(&self) -> Vec<Session> {
+        self.shared().into_iter().collect()
+    }
+
+    /// The agents that a session can have.
+    fn agents(&self) -> Hosted<'_, Vec<AgentSummary>> {
+        Box::pin(async { Err(Refusal::NotHere) })
+    }
+
+    /// Files in a folder that no ignore file hides, the best match first. Blocking.
+    fn files(&self, _folder: &Path, _query: &str) -> Vec<String> {
+        Vec::new()
+    }
 
     /// A session that is live here.
     fn find(&self, session: &SessionId) -> Option<Session>;
@@ -67,37 +85,18 @@ pub enum PeerIdentity {
     OtherUser,
 }
 
-/// What a client wants its session to be: what it said, unchecked.
+/// A session that a client wants, unchecked.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     pub by: ClientRef,
-    /// The folder to work in.
-    pub workspace: Option<PathBuf>,
-    /// An agent by the name it has on this host.
-    pub agent: Option<String>,
-    pub model: Option<String>,
-    /// An approval mode: a unified word.
-    pub approval_mode: Option<String>,
-    pub allowed_tools: Vec<String>,
-    /// As in settings: name to server.
-    pub mcp_servers: Map<String, Value>,
-    pub environment: Map<String, Value>,
+    pub open: OpenCall,
 }
 
 impl Wanted {
     /// A session about which its client says nothing.
     #[must_use]
     pub fn bare(by: ClientRef) -> Self {
-        Self {
-            by,
-            workspace: None,
-            agent: None,
-            model: None,
-            approval_mode: None,
-            allowed_tools: Vec::new(),
-            mcp_servers: Map::new(),
-            environment: Map::new(),
-        }
+        Self { by, open: OpenCall::default() }
     }
 }
 

@@ -19,7 +19,6 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// The current process.
     pub(crate) fn this() -> Self {
         let pid = std::process::id();
         let started = match look(pid) {

@@ -84,7 +84,10 @@ const painter = {
       status("completed", "Here is your picture.");
     } else if (text === "fail") {
       status("failed", "no paint is left");
+    } else if (text === "vault") {
+      status("auth-required", "Show your badge.");
     } else if (text === "slow") {
+      console.log("slow");
       await new Promise((stop) => stops.set(taskId, stop));
       status("canceled");
     } else {
@@ -93,6 +96,7 @@ const painter = {
     bus.finished();
   },
   async cancelTask(taskId) {
+    console.log("cancelled");
     stops.get(taskId)?.();
   },
 };
@@ -100,7 +104,8 @@ const painter = {
 const server = createServer(async (request, response) => {
   const reply = (code, body, type = "application/json") => response.writeHead(code, { "content-type": type }).end(body);
   if (request.url.startsWith("/.well-known/")) return reply(200, JSON.stringify(ours.shown(card)));
-  if (request.headers.authorization !== `Bearer ${token}`) return reply(401, "who are you?", "text/plain");
+  const isKnown = request.headers.authorization === `Bearer ${token}` || request.headers["x-api-key"] === token;
+  if (!isKnown) return reply(401, "who are you?", "text/plain");
   let body = "";
   for await (const piece of request) body += piece;
   const answer = await rpc.handle(JSON.parse(body), ours.context(request));

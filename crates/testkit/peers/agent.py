@@ -1,7 +1,7 @@
 """A sample agent on the Python SDK, as it comes: an A2A server that tests call.
 
-`python agent.py TOKEN BINDING` listens at a free port and prints its address; BINDING is JSONRPC or HTTP+JSON. It speaks
-1.0 and 0.3. What it does is said in `agents.md`.
+`python agent.py TOKEN BINDING DIALECT` listens at a free port and prints its address; BINDING is JSONRPC or HTTP+JSON, and
+DIALECT 1.0 or 0.3. What it does is said in `agents.md`.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 
-TOKEN, BINDING = sys.argv[1:3]
+TOKEN, BINDING, DIALECT = sys.argv[1:4]
 
 
 class Painter(AgentExecutor):
@@ -47,12 +47,16 @@ class Painter(AgentExecutor):
             await updater.complete(say("Here is your picture."))
         elif text == "fail":
             await updater.failed(say("no paint is left"))
+        elif text == "vault":
+            await updater.requires_auth(say("Show your badge."))
         elif text == "slow":
+            print("slow", flush=True)
             await asyncio.sleep(600)
         else:
             await updater.complete(say(f"You said {text}."))
 
     async def cancel(self, context, event_queue):
+        print("cancelled", flush=True)
         await TaskUpdater(event_queue, context.task_id, context.context_id).cancel()
 
 
@@ -61,8 +65,9 @@ def guarded(app):
 
     async def serve(scope, receive, send):
         if scope["type"] == "http" and not scope["path"].startswith("/.well-known/"):
-            given = dict(scope["headers"]).get(b"authorization", b"")
-            if not hmac.compare_digest(given, f"Bearer {TOKEN}".encode()):
+            headers = dict(scope["headers"])
+            bearer, key = headers.get(b"authorization", b""), headers.get(b"x-api-key", b"")
+            if not (hmac.compare_digest(bearer, f"Bearer {TOKEN}".encode()) or hmac.compare_digest(key, TOKEN.encode())):
                 return await PlainTextResponse("who are you?", status_code=401)(scope, receive, send)
         return await app(scope, receive, send)
 
@@ -79,10 +84,11 @@ card = AgentCard(
     default_input_modes=["text"],
     default_output_modes=["text"],
     skills=[AgentSkill(id="paint", name="Paint", description="Paints it", tags=["paint"])],
-    supported_interfaces=[AgentInterface(url=url, protocol_binding=BINDING, protocol_version="1.0")],
+    supported_interfaces=[AgentInterface(url=url, protocol_binding=BINDING, protocol_version=DIALECT)],
 )
 handler = DefaultRequestHandler(agent_executor=Painter(), task_store=InMemoryTaskStore(), agent_card=card)
-routes = create_jsonrpc_routes(handler, "/") if BINDING == "JSONRPC" else create_rest_routes(handler)
+old = {"enable_v0_3_compat": DIALECT == "0.3"}
+routes = create_jsonrpc_routes(handler, "/", **old) if BINDING == "JSONRPC" else create_rest_routes(handler, **old)
 app = guarded(Starlette(routes=[*create_agent_card_routes(card), *routes]))
 print(url, flush=True)
 uvicorn.Server(uvicorn.Config(app, log_level="error")).run(sockets=[listener])

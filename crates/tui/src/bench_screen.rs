@@ -41,12 +41,10 @@ impl BenchScreen {
         Ok(Self { model, layout, terminal, bytes })
     }
 
-    /// An event of the session.
     pub fn apply(&mut self, event: Event) {
         self.on(Msg::Event(Box::new(event)));
     }
 
-    /// Another width.
     pub fn resize(&mut self, columns: u16) -> io::Result<()> {
         let size = Size { width: columns, ..self.layout.size };
         self.on(Msg::Resized(size));
@@ -54,7 +52,6 @@ impl BenchScreen {
         self.terminal.resize(Rect::from((Position::ORIGIN, size)))
     }
 
-    /// Scrolls a page up.
     pub fn page_up(&mut self) {
         self.press(KeyCode::PageUp, KeyModifiers::NONE);
     }
@@ -64,17 +61,14 @@ impl BenchScreen {
         self.press(KeyCode::PageDown, KeyModifiers::NONE);
     }
 
-    /// Scrolls to the first line.
     pub fn to_top(&mut self) {
         self.press(KeyCode::Home, KeyModifiers::CONTROL);
     }
 
-    /// Scrolls to the last line.
     pub fn to_latest(&mut self) {
         self.press(KeyCode::End, KeyModifiers::CONTROL);
     }
 
-    /// Searches for words.
     pub fn search(&mut self, words: &str) {
         self.press(KeyCode::Char('f'), KeyModifiers::CONTROL);
         words.chars().for_each(|letter| self.press(KeyCode::Char(letter), KeyModifiers::NONE));

@@ -1,4 +1,4 @@
-//! Cleans text of others for the screen: every character takes up at least one column, or ends a line.
+//! Cleans text of others for the screen: every character fills at least one column, or ends a line.
 //!
 //! Whatever agents, tools and clients send goes through here before it is drawn. `multitap_event::visible` replaces what a
 //! terminal would obey or hide by marks; the rest depends on columns. Pure.
@@ -21,7 +21,6 @@ pub(crate) fn clean(text: &str) -> String {
     if text.contains('\t') { text.replace('\t', "    ") } else { text.into_owned() }
 }
 
-/// Text in one line.
 pub(crate) fn clean_line(text: &str) -> String {
     seen(&visible_line(text)).into_owned()
 }
@@ -88,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_character_takes_up_a_column() {
+    fn every_character_fills_a_column() {
         for (text, shown) in [
             ("\u{1b}[1;31mred\u{1b}[0m", "␛[1;31mred␛[0m"),
             ("\u{1b}]0;a title\u{7}after", "␛]0;a title␇after"),

@@ -21,7 +21,6 @@ pub(crate) enum Own {
     Quit,
 }
 
-/// A row of the table.
 #[derive(Debug)]
 pub(crate) struct Command {
     pub(crate) own: Own,

@@ -32,7 +32,6 @@ pub(crate) enum What {
 pub(crate) struct Item {
     pub(crate) shown: String,
     pub(crate) does: String,
-    /// The text that is inserted.
     pub(crate) text: String,
     /// No argument needs to follow: Enter may send it.
     pub(crate) is_whole: bool,
@@ -63,7 +62,6 @@ fn begins(text: &str, query: &str) -> bool {
     text.get(..query.len()).is_some_and(|head| head.eq_ignore_ascii_case(query))
 }
 
-/// The completions that are shown.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Completion {
     pub(crate) wanted: Wanted,
@@ -184,7 +182,6 @@ pub(crate) fn commands(wanted: &Wanted, agents: &[Offered], models: &[Item], mod
     matching(found.iter().flat_map(|offered| &offered.words).map(word), &wanted.query)
 }
 
-/// Files as completions.
 pub(crate) fn files(what: &What, found: Vec<String>) -> Vec<Item> {
     let sign = if *what == What::Mention { "@" } else { "" };
     let item = |path: String| {

@@ -5,13 +5,11 @@ use multitap_event::{ClientId, Decide, Prompt, Query, QuestionId};
 use crate::complete::Wanted;
 use crate::host::ShareRequest;
 
-/// One thing to do.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Effect {
     Prompt(Prompt),
     Decide(Decide),
     Cancel,
-    /// Withdraw a waiting prompt.
     Withdraw(Prompt),
     SetMode(String),
     SetModel(String),
@@ -48,9 +46,7 @@ pub(crate) enum Effect {
     Fetch {
         before: u64,
     },
-    /// Put a text into the clipboard.
     Copy(String),
-    /// Notify the user.
     Notify {
         words: String,
         /// The user looks elsewhere; otherwise that depends on when the last key was pressed.
@@ -63,7 +59,6 @@ pub(crate) enum Effect {
     Leave(ScreenExit),
 }
 
-/// What is being edited.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Edited {
     Composer,
@@ -82,8 +77,6 @@ pub enum ScreenExit {
     /// The session goes on for other clients, without a screen.
     KeepServing,
     TerminalGone,
-    /// Resume that session instead.
     Resume(String),
-    /// Start a new session instead.
     NewSession,
 }

@@ -17,20 +17,19 @@ const FRESH: Duration = Duration::from_secs(5);
 /// How many matches are shown.
 pub(crate) const SHOWN: usize = 8;
 
-/// The files below a folder.
 #[derive(Debug)]
-pub(crate) struct Files {
+pub struct Files {
     root: PathBuf,
     known: Mutex<Option<(Instant, Arc<Vec<String>>)>>,
 }
 
 impl Files {
-    pub(crate) fn new(root: PathBuf) -> Self {
+    pub fn new(root: PathBuf) -> Self {
         Self { root, known: Mutex::default() }
     }
 
     /// The best matches. Folders end with a slash.
-    pub(crate) fn find(&self, query: &str) -> Vec<String> {
+    pub fn find(&self, query: &str) -> Vec<String> {
         let all = self.all();
         if query.is_empty() {
             return all.iter().take(SHOWN).cloned().collect();

@@ -11,7 +11,6 @@ use ratatui::text::{Line, Span};
 use self::language::{Language, Shape};
 use crate::theme::Theme;
 
-/// The lines of code in that language.
 pub(crate) fn lines(code: &str, language: &str, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = Code::new(language, theme);
     code.split('\n').map(|line| lines.line(line)).collect()

@@ -30,7 +30,6 @@ pub(crate) struct History {
     pub(crate) search: Option<Search>,
 }
 
-/// A search in the history.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Search {
     pub(crate) words: String,
@@ -169,7 +168,6 @@ pub(crate) fn load(file: &Path) -> Vec<String> {
     entries
 }
 
-/// Appends a prompt to the file.
 pub(crate) fn append(file: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder)?;

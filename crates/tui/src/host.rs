@@ -9,7 +9,6 @@ pub type HostFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Se
 /// Reads the clipboard of this machine's desktop, wherever the session runs.
 pub type ReadClipboard = Arc<dyn Fn() -> HostFuture<'static, ClipboardContent> + Send + Sync>;
 
-/// What the clipboard holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClipboardContent {
     /// The bytes of a file that the desktop calls a picture.

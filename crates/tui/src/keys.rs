@@ -35,7 +35,6 @@ pub(crate) enum Action {
     Nothing,
 }
 
-/// What is copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Copied {
     Answer,

@@ -19,7 +19,6 @@ pub(crate) enum Clipped {
     Nothing,
 }
 
-/// One thing that happened.
 #[derive(Debug)]
 pub(crate) enum Msg {
     Event(Box<Event>),
@@ -28,7 +27,6 @@ pub(crate) enum Msg {
         after: u64,
         next: u64,
     },
-    /// The state of the session.
     Snapshot(Box<State>),
     /// Older events. An empty list means that there are none.
     Fetched(Result<Vec<Event>, String>),
@@ -45,7 +43,6 @@ pub(crate) enum Msg {
     ConnectionLost(String),
     /// It is back, with this client.
     Reconnected(ClientRef),
-    /// A request was refused.
     Refused(String),
     /// A prompt was refused.
     NotSent {
@@ -86,7 +83,6 @@ pub(crate) enum Msg {
         image: Result<Image, String>,
         pasted: Option<String>,
     },
-    /// The clipboard was read.
     Clipped(Result<Clipped, String>),
     Sessions(Vec<ResumableSession>),
     Agents(Vec<String>),

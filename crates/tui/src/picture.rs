@@ -10,7 +10,6 @@ use multitap_event::{Image, ImageError};
 /// Maximum size of a picture in bytes.
 pub const LARGEST: usize = 20 * 1024 * 1024;
 
-/// A picture could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum PictureError {
     #[error(transparent)]
@@ -21,7 +20,6 @@ pub enum PictureError {
     NotOne(#[from] ImageError),
 }
 
-/// Reads a picture from a file.
 pub fn read(path: &Path) -> Result<Image, PictureError> {
     // Opens regular files only: a FIFO would block.
     let about = fs::metadata(path)?;
@@ -42,7 +40,6 @@ pub(crate) fn named(folder: Option<&Path>, path: &str) -> (String, Result<Image,
     (name, read(&path).map_err(|why| format!("{}: {why}", path.display())))
 }
 
-/// A picture from its bytes.
 pub(crate) fn of(bytes: &[u8]) -> Result<Image, PictureError> {
     fits(bytes.len() as u64)?;
     let media_type = Image::media_type_of(bytes)?;

@@ -48,7 +48,6 @@ const LAST_CALLS: Duration = Duration::from_secs(1);
 /// Capacity of the queue of results.
 const RESULTS: usize = 64;
 
-/// What a screen starts with.
 #[derive(Clone)]
 pub struct ScreenOptions {
     /// The client at this screen.
@@ -90,7 +89,6 @@ impl fmt::Debug for ScreenOptions {
     }
 }
 
-/// The screen could not be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum ScreenError {
     #[error("the terminal cannot be used")]

@@ -2,7 +2,6 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-/// The styles of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Theme {
     /// Without colours, only bold, dim and italic are used.
@@ -47,7 +46,6 @@ impl Theme {
         self.colour(Color::Magenta)
     }
 
-    /// A keyword of a programming language.
     pub(crate) fn keyword(self) -> Style {
         if self.colours { Style::new().fg(Color::Magenta) } else { Style::new().add_modifier(Modifier::BOLD) }
     }

@@ -143,7 +143,6 @@ impl Transcript {
         self.add_beside(Cell::Note(words));
     }
 
-    /// Adds an event.
     pub(crate) fn apply(&mut self, event: &Event) {
         self.first.get_or_insert(event.seq);
         match &event.kind {
@@ -293,7 +292,6 @@ impl Transcript {
         message.content.trim() == "/clear" && self.other(&message.from).is_none()
     }
 
-    /// Drops all cells.
     fn clear(&mut self) {
         self.base = self.end();
         self.cells.clear();
@@ -382,7 +380,6 @@ impl Transcript {
         self.tool(id, |run| run.change = Some(change.clone()));
     }
 
-    /// Closes a question.
     fn close(&mut self, id: &QuestionId) -> Option<Question> {
         let question = self.questions.remove(id)?;
         if let Some(tool) = &question.tool_id {

@@ -23,7 +23,6 @@ use crate::wrap::{cells, width};
 /// Where everything is in one frame, with the lines of whatever the layout depends on.
 #[derive(Debug)]
 pub(crate) struct Layout {
-    /// The size of the screen.
     pub(crate) size: Size,
     /// What the lines of the transcript are laid out for.
     pub(crate) shape: Shape,
@@ -80,7 +79,6 @@ impl Middle {
     }
 }
 
-/// Draws everything.
 pub(crate) fn view(model: &Model, layout: &Layout, frame: &mut Frame<'_>) {
     let area = frame.area();
     if let (Some(Overlay::Keys { top }), Some(content)) = (&model.overlay, &layout.overlay) {

@@ -1,4 +1,4 @@
-//! A card of any form read. Where it says things in the words of both versions, those of 1.0 count.
+//! Reads a card of any form. If it has the fields of both versions, those of 1.0 count.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::model::Map;
 use crate::read::Node;
 
 impl Card {
-    /// A name and a way to reach the agent must be there; other things are forgiven if they are missing.
+    /// Requires a name and an interface; every other field may be missing.
     pub fn read(value: &Value) -> Result<Self, Error> {
         let node = Node::of_agent("card", value)?;
         let text = |key| Ok::<_, Error>(node.opt_string(key)?.unwrap_or_default());
@@ -45,7 +45,7 @@ fn interfaces(node: &Node<'_>) -> Result<Vec<Interface>, Error> {
     let url = node.get("url").ok_or_else(|| node.wrong("must hold supportedInterfaces or url"))?.str()?;
     let transport = node.opt_string("preferredTransport")?.unwrap_or_else(|| "JSONRPC".to_owned());
     let version = match node.opt_string("protocolVersion")? {
-        // One that we do not speak is kept as it is said, so that it can be named.
+        // A version that we do not speak is kept, for error messages.
         Some(version) => Dialect::of_version(&version).map_or(version, |dialect| dialect.version().to_owned()),
         None => Dialect::V0_3.version().to_owned(),
     };
@@ -58,7 +58,7 @@ fn interfaces(node: &Node<'_>) -> Result<Vec<Interface>, Error> {
     let mut interfaces = node
         .each_object("additionalInterfaces", |node| Ok(of(node.need("url")?.str()?, node.need("transport")?.str()?)))?;
     let main = of(url, &transport);
-    // The preferred one comes first; it may or may not stand among the others.
+    // The preferred one comes first, whether it is listed or not.
     interfaces.retain(|interface| *interface != main);
     interfaces.insert(0, main);
     Ok(interfaces)

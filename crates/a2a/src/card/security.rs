@@ -1,4 +1,4 @@
-//! How clients prove who they are, as the card tells them: each scheme has a `type` in 0.3 and a field of its own in 1.0.
+//! How clients authenticate, according to the card: each scheme has a `type` in 0.3 and a field of its own in 1.0.
 
 use serde_json::{Value, json};
 
@@ -6,6 +6,7 @@ use super::Form;
 use crate::error::Error;
 use crate::model::Map;
 use crate::read::Node;
+use crate::write::present;
 
 /// The `type` of a scheme in 0.3, and its field in 1.0.
 const NAMES: [(&str, &str); 5] = [
@@ -16,24 +17,24 @@ const NAMES: [(&str, &str); 5] = [
     ("mutualTLS", "mtlsSecurityScheme"),
 ];
 
-/// A way to prove who one is.
+/// A way to authenticate.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SecurityScheme {
     /// A scheme of HTTP authentication, such as `bearer`.
     Http { scheme: String, bearer_format: Option<String>, description: Option<String> },
-    /// A key under a name, in a `header`, the `query` or a `cookie`.
+    /// A key with that name, in a `header`, the `query` or a `cookie`.
     ApiKey { name: String, location: String, description: Option<String> },
-    /// As it came.
+    /// As received.
     OAuth2(Map),
-    /// As it came.
+    /// As received.
     OpenIdConnect(Map),
-    /// As it came.
+    /// As received.
     MutualTls(Map),
-    /// One that no version we know has.
+    /// Unknown to this version.
     Other(Value),
 }
 
-/// The schemes that must be met together, each with the scopes that it needs.
+/// The schemes that must be met together, each with its scopes.
 pub type SecurityRequirement = Vec<(String, Vec<String>)>;
 
 impl SecurityScheme {
@@ -41,27 +42,19 @@ impl SecurityScheme {
         Self::Http { scheme: "bearer".to_owned(), bearer_format: None, description: None }
     }
 
-    /// What it says, as 0.3 or 1.0 says it.
+    /// Its fields in 0.3 or in 1.0.
     fn fields(&self, form: Form) -> Map {
-        let mut map = Map::new();
-        let mut add = |key: &str, value: Option<&String>| {
-            map.extend(value.map(|value| (key.to_owned(), json!(value))));
-        };
         match self {
             Self::Http { scheme, bearer_format, description } => {
-                add("scheme", Some(scheme));
-                add("bearerFormat", bearer_format.as_ref());
-                add("description", description.as_ref());
+                present(json!({ "scheme": scheme, "bearerFormat": bearer_format, "description": description }))
             }
             Self::ApiKey { name, location, description } => {
-                add("name", Some(name));
-                add(if form == Form::V0_3 { "in" } else { "location" }, Some(location));
-                add("description", description.as_ref());
+                let place = if form == Form::V0_3 { "in" } else { "location" };
+                present(json!({ "name": name, place: location, "description": description }))
             }
-            Self::OAuth2(raw) | Self::OpenIdConnect(raw) | Self::MutualTls(raw) => return raw.clone(),
-            Self::Other(_) => {}
+            Self::OAuth2(raw) | Self::OpenIdConnect(raw) | Self::MutualTls(raw) => raw.clone(),
+            Self::Other(_) => Map::new(),
         }
-        map
     }
 
     pub(super) fn write(&self, form: Form) -> Value {
@@ -121,15 +114,17 @@ impl SecurityScheme {
     }
 }
 
-/// `{"name": [scopes]}` in 0.3.
-pub(super) fn requirement_0_3(requirement: &SecurityRequirement) -> Value {
-    requirement.iter().map(|(name, scopes)| (name.clone(), json!(scopes))).collect::<Map>().into()
+/// `[{"name": [scopes]}]` in 0.3.
+pub(super) fn requirements_0_3(all: &[SecurityRequirement]) -> Vec<Map> {
+    let one =
+        |scopes: &SecurityRequirement| scopes.iter().map(|(name, scopes)| (name.clone(), json!(scopes))).collect();
+    all.iter().map(one).collect()
 }
 
-/// `{"schemes": {"name": {"list": [scopes]}}}` in 1.0.
-pub(super) fn requirement_1_0(requirement: &SecurityRequirement) -> Value {
-    let schemes: Map = requirement.iter().map(|(name, scopes)| (name.clone(), json!({ "list": scopes }))).collect();
-    json!({ "schemes": schemes })
+/// `[{"schemes": {"name": {"list": [scopes]}}}]` in 1.0.
+pub(super) fn requirements_1_0(all: &[SecurityRequirement]) -> Vec<Value> {
+    let listed = |(name, scopes): &(String, Vec<String>)| (name.clone(), json!({ "list": scopes }));
+    all.iter().map(|one| json!({ "schemes": one.iter().map(listed).collect::<Map>() })).collect()
 }
 
 /// Those of 1.0 if there are any, else those of 0.3.

@@ -128,7 +128,6 @@ impl AgentBinding {
         }
     }
 
-    /// The `result` of an event of a stream.
     pub(super) fn event_result(
         &self,
         http: &HttpClient,

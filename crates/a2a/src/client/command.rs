@@ -23,7 +23,6 @@ pub enum Executed {
 }
 
 impl Client {
-    /// The slash commands of the agent, or of a context.
     pub async fn commands(&self, context: Option<&str>) -> Result<Vec<SlashCommand>, ClientError> {
         let request = Request::GetCommands { context_id: context.map(str::to_owned) };
         let result = match self.ask(&request, self.timeouts.call, Repeat::Safe).await {
@@ -40,7 +39,6 @@ impl Client {
         Ok(commands)
     }
 
-    /// Runs a slash command.
     pub async fn execute(&self, command: CommandExecute) -> Result<Executed, ClientError> {
         let request = Request::ExecuteCommand(command.clone());
         let error = match self.ask(&request, self.timeouts.call, Repeat::Never).await {

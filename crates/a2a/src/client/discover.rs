@@ -19,7 +19,6 @@ const CARDS: [&str; 2] = ["agent-card.json", "agent.json"];
 /// Maximum size of a card. The client holds it in memory.
 const LARGEST_CARD: usize = 1024 * 1024;
 
-/// An agent that was found.
 pub(super) struct DiscoveredAgent {
     pub(super) card: Card,
     pub(super) interface: Interface,
@@ -65,7 +64,6 @@ fn malformed(url: &Url, error: impl std::fmt::Display) -> ClientError {
     ClientError::Malformed(format!("the card at {}: {error}", shown(url)))
 }
 
-/// Parses an address of an agent.
 fn address(text: &str) -> Result<Url, ClientError> {
     // The text may contain a password.
     let refuse = |url: &str, why: &str| ClientError::Address { url: url.to_owned(), why: why.to_owned() };

@@ -8,7 +8,6 @@ use crate::dialect::Dialect;
 use crate::error::Error;
 use crate::extension::Incompatible;
 
-/// Why a call to an agent failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {

@@ -51,7 +51,6 @@ pub(super) enum Repeat {
     Never,
 }
 
-/// A response.
 #[derive(Debug)]
 pub(super) enum Reply {
     Whole(Answer),
@@ -75,6 +74,7 @@ pub(super) struct HttpClient {
     connect_timeout: Duration,
     pub(super) retry: RetryPolicy,
     pub(super) largest: usize,
+    pub(super) longest: usize,
     /// Which addresses may be called; all if there is none.
     screen: Option<Screen>,
     clients: Mutex<HashMap<Endpoint, reqwest::Client>>,
@@ -100,6 +100,7 @@ impl HttpClient {
             connect_timeout: options.connect_timeout,
             retry: options.retry,
             largest: options.largest,
+            longest: options.longest,
             screen: options.screen.clone(),
             clients: Mutex::default(),
         })

@@ -19,10 +19,10 @@ pub struct ClientOptions {
     pub(super) timeouts: Timeouts,
     pub(super) retry: RetryPolicy,
     pub(super) largest: usize,
+    pub(super) longest: usize,
     pub(super) screen: Option<Screen>,
 }
 
-/// Time limits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Timeouts {
     /// A call that an agent answers at once.
@@ -58,6 +58,7 @@ impl Default for ClientOptions {
             },
             retry: RetryPolicy::default(),
             largest: 32 * 1024 * 1024,
+            longest: usize::MAX,
             screen: None,
         }
     }
@@ -150,6 +151,14 @@ impl ClientOptions {
         self
     }
 
+    /// The most bytes that one connection of a stream may bring, comments included: unlimited. A stream that never ends costs
+    /// time even if nothing comes of it.
+    #[must_use]
+    pub fn longest_stream(mut self, bytes: usize) -> Self {
+        self.longest = bytes;
+        self
+    }
+
     /// Checks every address that is called: the agent's, the one its card names, redirects. Without a screen all are allowed.
     #[must_use]
     pub fn screen(mut self, screen: Screen) -> Self {
@@ -170,6 +179,7 @@ impl fmt::Debug for ClientOptions {
             .field("timeouts", &self.timeouts)
             .field("retry", &self.retry)
             .field("largest", &self.largest)
+            .field("longest", &self.longest)
             .finish()
     }
 }

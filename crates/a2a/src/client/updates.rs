@@ -12,7 +12,6 @@ use super::error::ClientError;
 use super::follow::Follower;
 use crate::model::Update;
 
-/// One update of a stream, and its cursor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StreamUpdate {
     /// Resume after it with [`Client::resubscribe`](super::Client::resubscribe). `None` if the agent does not number its events.

@@ -5,13 +5,13 @@
 use serde_json::{Value, json};
 
 use crate::devtool::{
-    ConfirmationDetails, ConfirmationRequest, DevtoolEventKind, ErrorDetails, FileDiff, SlashCommand, ToolCall,
-    ToolCallStatus, ToolOutput,
+    ConfirmationDetails, ConfirmationRequest, DevtoolEventKind, FileDiff, SlashCommand, ToolCall, ToolCallStatus,
+    ToolOutput,
 };
 use crate::error::Error;
-use crate::model::Map;
 use crate::read::Node;
 use crate::request::CommandExecute;
+use crate::write::present;
 
 /// The key of its objects in any `metadata`.
 pub const KEY: &str = "coderAgent";
@@ -53,16 +53,16 @@ pub struct Beside<'a> {
 
 /// A tool call in the shipped shape.
 pub fn tool_call(call: &ToolCall, beside: Beside<'_>) -> Value {
-    let mut map = Map::new();
-    map.insert("request".to_owned(), request(call, beside.prompt_id));
-    map.insert("status".to_owned(), json!(status(call)));
-    map.insert("tool".to_owned(), tool(call, beside.tool_kind));
     let confirmation = call.confirmation_request.as_ref();
-    map.extend(confirmation.map(|ask| ("confirmationDetails".to_owned(), confirmation_details(call, ask))));
-    map.extend(call.live_content.as_ref().map(|text| ("liveOutput".to_owned(), json!(text))));
-    map.extend(beside.outcome.map(|outcome| ("outcome".to_owned(), json!(outcome))));
-    map.extend(call.status.is_terminal().then(|| ("response".to_owned(), response(call))));
-    Value::Object(map)
+    Value::Object(present(json!({
+        "request": request(call, beside.prompt_id),
+        "status": status(call),
+        "tool": tool(call, beside.tool_kind),
+        "confirmationDetails": confirmation.map(|ask| confirmation_details(call, ask)),
+        "liveOutput": call.live_content,
+        "outcome": beside.outcome,
+        "response": call.status.is_terminal().then(|| response(call)),
+    })))
 }
 
 /// Where a call stands, in its words.
@@ -128,13 +128,13 @@ fn confirmation_details(call: &ToolCall, ask: &ConfirmationRequest) -> Value {
             "toolDisplayName": details.tool_name,
         }),
         ConfirmationDetails::GenericDetails(details) => {
-            let urls: Vec<_> = call.input_parameters.get("url").and_then(Value::as_str).into_iter().collect();
-            let mut map = Map::new();
-            map.insert("type".to_owned(), json!("info"));
-            map.insert("title".to_owned(), json!(format!("Confirm {}", call.tool_name)));
-            map.insert("prompt".to_owned(), json!(details.description));
-            map.extend((!urls.is_empty()).then(|| ("urls".to_owned(), json!(urls))));
-            Value::Object(map)
+            let url = call.input_parameters.get("url").and_then(Value::as_str);
+            Value::Object(present(json!({
+                "type": "info",
+                "title": format!("Confirm {}", call.tool_name),
+                "prompt": details.description,
+                "urls": url.map(|url| [url]),
+            })))
         }
     }
 }
@@ -176,8 +176,6 @@ fn pieces(command: &str) -> Vec<&str> {
 }
 
 fn response(call: &ToolCall) -> Value {
-    let mut map = Map::new();
-    map.insert("callId".to_owned(), json!(call.tool_call_id));
     let (said, display) = match (&call.output, &call.error) {
         (_, Some(error)) => (json!({ "error": error.message }), json!(error.message)),
         (Some(output), None) => output_of(output),
@@ -187,17 +185,16 @@ fn response(call: &ToolCall) -> Value {
         (None, None) => (json!({ "output": "" }), Value::Null),
     };
     let length = said.as_object().and_then(|said| said.values().next()).and_then(Value::as_str).map(str::len);
-    map.insert(
-        "responseParts".to_owned(),
-        json!([{ "functionResponse": { "id": call.tool_call_id, "name": call.tool_name, "response": said } }]),
-    );
-    map.extend((!display.is_null()).then_some(("resultDisplay".to_owned(), display)));
-    map.extend(length.map(|length| ("contentLength".to_owned(), json!(length))));
-    if let Some(ErrorDetails { message, r#type, .. }) = &call.error {
-        map.insert("error".to_owned(), json!({ "message": message }));
-        map.extend(r#type.as_ref().map(|r#type| ("errorType".to_owned(), json!(r#type))));
-    }
-    Value::Object(map)
+    Value::Object(present(json!({
+        "callId": call.tool_call_id,
+        "responseParts": [{
+            "functionResponse": { "id": call.tool_call_id, "name": call.tool_name, "response": said },
+        }],
+        "resultDisplay": display,
+        "contentLength": length,
+        "error": call.error.as_ref().map(|error| json!({ "message": error.message })),
+        "errorType": call.error.as_ref().and_then(|error| error.r#type.as_ref()),
+    })))
 }
 
 /// What the model was told, and what is shown.

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::devtool::{EditKind, ToolCallConfirmation};
 use crate::error::Error;
-use crate::model::Map;
 use crate::read::Node;
+use crate::write::present;
 
 const CALL: [&str; 3] = ["tool_call_id", "toolCallId", "callId"];
 const OPTION: [&str; 3] = ["selected_option_id", "selectedOptionId", "outcome"];
@@ -44,24 +44,19 @@ impl ToolCallConfirmation {
 
     /// As a client sends it, in the specification's shape.
     pub fn write(&self) -> Value {
-        let mut map = Map::new();
-        map.insert("tool_call_id".to_owned(), json!(self.tool_call_id));
-        map.insert("selected_option_id".to_owned(), json!(self.selected_option_id));
-        if let Some(text) = &self.new_content {
-            let (name, content, place) = match self.edit_kind {
-                Some(EditKind::Command) => ("execute_details", "command", "working_directory"),
-                Some(EditKind::File) | None => ("file_details", "new_content", "file_path"),
-            };
-            let mut details = json!({ content: text });
-            if let Some(target) = &self.edit_target {
-                details[place] = target.as_str().into();
-            }
-            map.insert(name.to_owned(), details);
-        }
-        map.extend(self.feedback.as_ref().map(|text| ("feedback".to_owned(), json!(text))));
-        map.extend(self.answers.as_ref().map(|answers| ("answers".to_owned(), json!(answers))));
-        map.extend(self.correlation_id.as_ref().map(|id| ("correlation_id".to_owned(), json!(id))));
-        Value::Object(map)
+        let (name, content, place) = match self.edit_kind {
+            Some(EditKind::Command) => ("execute_details", "command", "working_directory"),
+            Some(EditKind::File) | None => ("file_details", "new_content", "file_path"),
+        };
+        let details = self.new_content.as_ref().map(|text| present(json!({ content: text, place: self.edit_target })));
+        Value::Object(present(json!({
+            "tool_call_id": self.tool_call_id,
+            "selected_option_id": self.selected_option_id,
+            name: details,
+            "feedback": self.feedback,
+            "answers": self.answers,
+            "correlation_id": self.correlation_id,
+        })))
     }
 }
 

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::{Error, ErrorKind};
 use crate::dialect::Dialect;
 use crate::model::Map;
+use crate::write::{filled, present};
 
 const ERROR_INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
 const STRUCT: &str = "type.googleapis.com/google.protobuf.Struct";
@@ -14,20 +15,15 @@ impl Dialect {
     ///
     /// 0.3 has the data as it is. 1.0 has a list of typed details: why, for errors that A2A or we name, and the data.
     pub fn write_error(self, error: &Error) -> Value {
-        let mut map = Map::new();
-        map.insert("code".to_owned(), json!(error.code()));
-        map.insert("message".to_owned(), json!(error.message));
-        match self {
-            Self::V0_3 if error.data.is_empty() => {}
-            Self::V0_3 => {
-                map.insert("data".to_owned(), Value::Object(error.data.clone()));
-            }
-            Self::V1_0 => {
-                let details = details(error);
-                map.extend((!details.is_empty()).then(|| ("data".to_owned(), Value::Array(details))));
-            }
-        }
-        Value::Object(map)
+        let details = || Some(details(error)).filter(|details| !details.is_empty());
+        Value::Object(present(json!({
+            "code": error.code(),
+            "message": error.message,
+            "data": match self {
+                Self::V0_3 => filled(&error.data).map(|data| json!(data)),
+                Self::V1_0 => details().map(Value::Array),
+            },
+        })))
     }
 
     /// The body of an error on REST, beside the status [`Error::http_status`].
@@ -36,7 +32,7 @@ impl Dialect {
             Self::V0_3 => self.write_error(error),
             Self::V1_0 => json!({ "error": {
                 "code": error.http_status(),
-                "status": error.kind.rpc_status(),
+                "status": error.rpc_status(),
                 "message": error.message,
                 "details": details(error),
             } }),

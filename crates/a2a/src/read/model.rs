@@ -1,6 +1,6 @@
-//! JSON of others read into the model. A client must be exact; an agent is forgiven what can be lived without.
+//! Reads received JSON into the model. A client must be exact; an agent is forgiven what is not essential.
 //!
-//! What the dialects read alike is here, and where only a word or a field differs; the rest is in their own modules.
+//! Here is what both dialects share, or where only a name or a field differs; the rest is in their own modules.
 
 use super::{MOST, Node, short};
 use crate::dialect::Dialect;
@@ -57,7 +57,6 @@ fn status(dialect: Dialect, node: &Node<'_>) -> Result<TaskStatus, Error> {
     })
 }
 
-/// The state of that name.
 pub(crate) fn state(dialect: Dialect, word: &str) -> Option<TaskState> {
     TaskState::ALL.into_iter().find(|state| dialect.state_word(*state) == word)
 }
@@ -67,7 +66,7 @@ pub(crate) fn status_update(dialect: Dialect, node: &Node<'_>) -> Result<StatusU
         task_id: node.id("taskId")?,
         context_id: node.opt_string("contextId")?.unwrap_or_default(),
         status: node.inside("status", |node| status(dialect, node))?,
-        // 1.0 does not say: the stream ends.
+        // 1.0 has no field for it: the stream ends.
         is_final: dialect == Dialect::V0_3 && node.flag("final")?,
         metadata: node.map("metadata")?,
     })
@@ -101,7 +100,7 @@ pub(crate) fn message(dialect: Dialect, node: &Node<'_>) -> Result<Message, Erro
     {
         return Err(kind.wrong(format_args!("must be message, not {}", short(kind.value()))));
     }
-    // Empty is how `ProtoJSON` may write what is not there.
+    // In `ProtoJSON`, empty may mean absent.
     let is_given = |id: &String| dialect == Dialect::V0_3 || !id.is_empty();
     let message = Message {
         message_id: node.id_of_client("messageId")?,

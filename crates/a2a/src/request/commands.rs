@@ -1,12 +1,12 @@
 //! The methods of the `development-tool` extension, which are the same in every dialect. Read in `snake_case` and in
-//! `camelCase`, written as the extension has them.
+//! `camelCase`, written as its specification has them.
 
 use serde_json::{Value, json};
 
 use super::{CommandExecute, Request};
 use crate::error::Error;
-use crate::model::Map;
 use crate::read::Node;
+use crate::write::present;
 
 const GET: &str = "commands/get";
 const EXECUTE: &str = "command/execute";
@@ -14,7 +14,6 @@ const CONFIRM: &str = "toolCall/confirm";
 
 pub(crate) const NAMES: [&str; 3] = [GET, EXECUTE, CONFIRM];
 
-/// What a client asks for with one of these methods.
 pub(crate) fn read(method: &str, params: &Node<'_>) -> Result<Request, Error> {
     match method {
         GET => Ok(Request::GetCommands { context_id: params.any_string(&["context_id", "contextId"])? }),
@@ -44,24 +43,17 @@ fn confirm(params: &Node<'_>) -> Result<Request, Error> {
     })
 }
 
-/// The method for what is asked and its parameters; none if it is not of the extension.
+/// The method and parameters of a request; `None` if it is not of the extension.
 pub(crate) fn write(request: &Request) -> Option<(&'static str, Value)> {
-    let with = |mut params: Map, key: &str, value: &Option<String>| {
-        params.extend(value.as_ref().map(|value| (key.to_owned(), json!(value))));
-        params
-    };
-    Some(match request {
-        Request::GetCommands { context_id } => (GET, Value::Object(with(Map::new(), "context_id", context_id))),
-        Request::ExecuteCommand(execute) => {
-            let params = Map::from_iter([
-                ("command_path".to_owned(), json!(execute.command_path)),
-                ("args".to_owned(), json!(execute.args)),
-            ]);
-            (EXECUTE, Value::Object(with(params, "context_id", &execute.context_id)))
+    let (method, params) = match request {
+        Request::GetCommands { context_id } => (GET, present(json!({ "context_id": context_id }))),
+        Request::ExecuteCommand(CommandExecute { command_path, args, context_id }) => {
+            (EXECUTE, present(json!({ "command_path": command_path, "args": args, "context_id": context_id })))
         }
         Request::ConfirmToolCall { confirmation, task_id, context_id } => {
-            let params = confirmation.as_object().cloned().unwrap_or_default();
-            (CONFIRM, Value::Object(with(with(params, "taskId", task_id), "contextId", context_id)))
+            let mut params = confirmation.as_object().cloned().unwrap_or_default();
+            params.extend(present(json!({ "taskId": task_id, "contextId": context_id })));
+            (CONFIRM, params)
         }
         Request::SendMessage(_)
         | Request::StreamMessage(_)
@@ -74,5 +66,6 @@ pub(crate) fn write(request: &Request) -> Option<(&'static str, Value)> {
         | Request::ListPushConfigs { .. }
         | Request::DeletePushConfig { .. }
         | Request::GetExtendedCard => return None,
-    })
+    };
+    Some((method, Value::Object(params)))
 }

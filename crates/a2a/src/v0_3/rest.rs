@@ -1,31 +1,31 @@
-//! What HTTP+JSON of 0.3 makes of the dialect: bodies in the JSON form of its gRPC messages (`content` for `parts`, no
-//! `kind`, names of enums in capitals), while JSON-RPC has the shapes of the rest of this folder. Servers answer in that
-//! form, some with its original field names (`msg`, `task_id`); some answer as on JSON-RPC. All are read.
+//! HTTP+JSON of 0.3: bodies in the JSON form of its gRPC messages (`content` for `parts`, no `kind`, enum names in
+//! capitals), while JSON-RPC has the shapes of the parent module. Servers answer in that form, some with its original
+//! field names (`msg`, `task_id`); some answer as on JSON-RPC. All are read.
 
 use serde_json::{Value, json};
 
 use super::{role_word, write_push_config};
 use crate::model::{Content, Map, Message, Part, TaskState};
 use crate::request::{PushConfig, SendMessage};
+use crate::write::{filled, present};
 
 /// The body of `message:send` and `message:stream`.
 pub(crate) fn send(send: &SendMessage) -> Value {
     let asked = &send.configuration;
-    let mut configuration = Map::from_iter([("blocking".to_owned(), json!(!asked.return_immediately))]);
-    configuration.extend(asked.history_length.map(|length| ("historyLength".to_owned(), json!(length))));
-    if !asked.accepted_output_modes.is_empty() {
-        configuration.insert("acceptedOutputModes".to_owned(), json!(asked.accepted_output_modes));
-    }
-    let push = asked.push.as_ref().map(write_push_config);
-    configuration.extend(push.map(|push| ("pushNotification".to_owned(), push)));
-    let mut body = json!({ "message": message(&send.message), "configuration": configuration });
-    if !send.metadata.is_empty() {
-        body["metadata"] = Value::Object(send.metadata.clone());
-    }
-    body
+    let configuration = present(json!({
+        "blocking": !asked.return_immediately,
+        "historyLength": asked.history_length,
+        "acceptedOutputModes": filled(&asked.accepted_output_modes),
+        "pushNotification": asked.push.as_ref().map(write_push_config),
+    }));
+    Value::Object(present(json!({
+        "message": message(&send.message),
+        "configuration": configuration,
+        "metadata": filled(&send.metadata),
+    })))
 }
 
-/// The body that a push config is created by.
+/// The body that creates a push config.
 pub(crate) fn create_push_config(task_id: &str, config: &PushConfig) -> Value {
     let parent = format!("tasks/{task_id}");
     let id = config.id.clone().unwrap_or_default();
@@ -35,29 +35,19 @@ pub(crate) fn create_push_config(task_id: &str, config: &PushConfig) -> Value {
 }
 
 fn message(message: &Message) -> Value {
-    let mut map = Map::from_iter([
-        ("messageId".to_owned(), json!(message.message_id)),
-        ("role".to_owned(), json!(format!("ROLE_{}", role_word(message.role).to_ascii_uppercase()))),
-        ("content".to_owned(), message.parts.iter().map(part).collect()),
-    ]);
-    map.extend(message.context_id.as_ref().map(|id| ("contextId".to_owned(), json!(id))));
-    map.extend(message.task_id.as_ref().map(|id| ("taskId".to_owned(), json!(id))));
-    if !message.extensions.is_empty() {
-        map.insert("extensions".to_owned(), json!(message.extensions));
-    }
-    if !message.metadata.is_empty() {
-        map.insert("metadata".to_owned(), Value::Object(message.metadata.clone()));
-    }
-    Value::Object(map)
+    Value::Object(present(json!({
+        "messageId": message.message_id,
+        "role": format!("ROLE_{}", role_word(message.role).to_ascii_uppercase()),
+        "content": message.parts.iter().map(part).collect::<Vec<_>>(),
+        "contextId": message.context_id,
+        "taskId": message.task_id,
+        "extensions": filled(&message.extensions),
+        "metadata": filled(&message.metadata),
+    })))
 }
 
 fn part(part: &Part) -> Value {
-    let file = |key: &str, content: &str| {
-        let mut file = Map::from_iter([(key.to_owned(), json!(content))]);
-        file.extend(part.media_type.as_ref().map(|kind| ("mimeType".to_owned(), json!(kind))));
-        file.extend(part.filename.as_ref().map(|name| ("name".to_owned(), json!(name))));
-        json!({ "file": file })
-    };
+    let file = |key: &str, content: &str| json!({ "file": present(json!({ key: content, "mimeType": part.media_type, "name": part.filename })) });
     let mut body = match &part.content {
         Content::Text(text) => json!({ "text": text }),
         Content::Raw(bytes) => file("fileWithBytes", bytes),
@@ -72,7 +62,7 @@ fn part(part: &Part) -> Value {
     body
 }
 
-/// An answer, or what a stream tells, in the shapes of JSON-RPC.
+/// Converts an answer or an update to the shapes of JSON-RPC.
 pub(crate) fn result(value: Value) -> Value {
     let Value::Object(mut map) = value else { return value };
     for (names, kind) in [
@@ -107,7 +97,7 @@ pub(crate) fn result(value: Value) -> Value {
 pub(crate) fn push_configs(value: Value) -> Value {
     match value {
         Value::Array(configs) => configs.into_iter().map(push_config).collect(),
-        // What is empty is left out.
+        // An empty list is left out.
         Value::Object(map) if map.is_empty() => json!([]),
         other => result(other),
     }
@@ -125,7 +115,7 @@ fn push_config(value: Value) -> Value {
     Value::Object(map)
 }
 
-/// A task, a message or an update, whatever it holds.
+/// A task, a message or an update, with everything in it.
 fn whole(map: Map, kind: &str) -> Value {
     if kind == "message" {
         return Value::Object(spoken(map));
@@ -199,14 +189,14 @@ fn piece(mut map: Map) -> Map {
     part
 }
 
-/// What becomes of an object in a field, if there is one.
+/// Converts the object in a field, if there is one.
 fn inside(map: &mut Map, key: &str, read: fn(Map) -> Map) {
     if let Some(Value::Object(inner)) = map.get_mut(key) {
         *inner = read(std::mem::take(inner));
     }
 }
 
-/// What becomes of each object in a list, if there is one.
+/// Converts each object in a list, if there is one.
 fn each(map: &mut Map, key: &str, read: fn(Map) -> Map) {
     let items = map.get_mut(key).and_then(Value::as_array_mut);
     for item in items.into_iter().flatten() {
@@ -216,7 +206,7 @@ fn each(map: &mut Map, key: &str, read: fn(Map) -> Map) {
     }
 }
 
-/// Field names as JSON has them; what is in the fields stays.
+/// Converts field names to `camelCase`; the values stay.
 fn camel(map: Map) -> Map {
     let name = |key: String| {
         let mut words = key.split('_');

@@ -9,6 +9,7 @@ use super::block::text_of;
 use super::wire::{Location, ToolContent};
 use crate::codec::{Files, MOST_READ};
 use crate::diff;
+use crate::json::JsonFields as _;
 
 /// What a call shows now. An update replaces it.
 #[derive(Debug, Default)]
@@ -46,7 +47,7 @@ impl Shown {
 impl Change {
     fn of(content: &ToolContent) -> Option<Self> {
         let path = content.path.clone().filter(|_| content.kind == "diff")?;
-        let kind = content.meta.as_ref().and_then(|meta| meta.kind.as_deref());
+        let kind = content.meta.text("kind");
         let is_new = kind == Some("add");
         Some(Self {
             path,
@@ -125,13 +126,10 @@ pub(super) fn made(changes: &[Change], foreseen: &[Change], tool: &ToolId, files
             (None, None, Some(diffs).filter(|diff| !diff.is_empty()))
         };
         made.push(FileChange {
-            file_path: change.path.clone(),
             after: after.filter(|_| change_type != FileChangeType::Deleted),
-            change_type,
             diff,
             before,
-            tool_id: Some(tool.clone()),
-            old_path: None,
+            ..FileChange::of(change.path.as_str(), change_type, tool)
         });
     }
     made

@@ -1,6 +1,4 @@
-//! An ACP agent's lines to events: one line in, its events out.
-//!
-//! Here is only the fork in the road; each sort of line has its file beside this one.
+//! An ACP agent's lines to events: one line in, its events out. Each sort of line has its file beside this one.
 
 use std::fmt;
 
@@ -11,12 +9,13 @@ use serde_json::{Map, Value};
 use super::flavor::Flavor;
 use super::question::Native;
 use super::rpc::{self, AgentRequest};
-use super::session::{Session, Wishes};
+use super::session::{Session, TRANSPORT, Wishes};
 use super::tools;
 use super::turn::SessionUsage;
 use super::wire::{Call, CancelRequest, Head, Update, Updated};
 use crate::codec::{Codec, End, Files, NoFiles, Step, read};
-use crate::emit::{self, Emitter, MessageStream};
+use crate::emit::{self, Emitter, SessionFacts};
+use crate::json::one;
 use crate::line::unrecognized;
 
 /// The dialect of agents that speak the Agent Client Protocol, version 1; we are the client.
@@ -25,7 +24,6 @@ pub struct AcpCodec {
     pub(super) files: Box<dyn Files>,
     pub(super) session: Session,
     pub(super) emit: Emitter<tools::Native, Native, AgentRequest>,
-    pub(super) messages: MessageStream,
     pub(super) spent: SessionUsage,
 }
 
@@ -41,34 +39,29 @@ impl AcpCodec {
         Self {
             flavor,
             files: Box::new(NoFiles),
-            session: Session::recorded(flavor.agent()),
-            emit: Emitter::new(flavor.agent()),
-            messages: MessageStream::default(),
+            session: Session::default(),
+            emit: Emitter::new(SessionFacts::new(flavor.agent(), Some(TRANSPORT))),
             spent: SessionUsage::default(),
         }
     }
 
     /// For a running program.
     pub(crate) fn live(flavor: Flavor, wishes: Wishes, files: Box<dyn Files>) -> Self {
-        Self { files, session: Session::live(flavor.agent(), wishes), ..Self::recorded(flavor) }
+        let mut codec = Self::recorded(flavor);
+        codec.files = files;
+        codec.emit.session.stated = Some(wishes.stated.clone());
+        codec.session.wishes = Some(wishes);
+        codec
     }
 
-    /// The line that asks something of the agent.
     pub(super) fn send_request(&mut self, asked: AgentRequest, method: &str, params: Value) -> String {
         rpc::request(self.emit.requests.open(asked), method, params)
-    }
-
-    /// The time, where it means something: a recorded stream is read at another time than it was written.
-    pub(super) fn clock(&self, now: Timestamp) -> Option<Timestamp> {
-        self.session.is_live().then_some(now)
     }
 }
 
 impl Codec for AcpCodec {
     fn begin(&mut self, _now: Timestamp) -> Step {
-        Step::of(|out| {
-            out.lines.push(self.initialize());
-        })
+        Step::line(self.initialize())
     }
 
     fn decode(&mut self, line: &str, now: Timestamp) -> Step {
@@ -77,7 +70,7 @@ impl Codec for AcpCodec {
                 out.events.push(unrecognized(line, "not a JSON object"));
                 return;
             }
-            match Head::glance(line) {
+            match Head::piece(line) {
                 Some(piece) => self.message(piece, line, now, out),
                 None => read(self, line, out, |codec, head, out| codec.message(head, line, now, out)),
             }
@@ -99,28 +92,30 @@ impl AcpCodec {
             (Some("session/update"), _) => {
                 let params = head.params;
                 let id = params.as_ref().and_then(|params| params.session_id.as_deref());
-                if self.session.is_foreign(id) {
+                if self.is_foreign(id) {
                     out.events.push(unrecognized(line, "an update of another session"));
                     return;
                 }
                 let update = params.and_then(|params| params.update).unwrap_or_default();
-                self.session_update(update, line, now, out);
+                self.session_update(&update, line, now, out);
             }
             (Some("session/request_permission"), Some(id)) => self.request_permission(&id, line, now, out),
             (Some("$/cancel_request"), _) => read(self, line, out, |codec, call: Call<CancelRequest>, out| {
-                codec.request_taken_back(&call.params.request_id, out);
+                codec.request_withdrawn(&call.params.request_id, out);
             }),
             (Some(method), Some(id)) => {
                 let message = format!("multitap does not serve {method}");
                 out.lines.push(rpc::refusal(&id, rpc::NO_METHOD, &message));
-                let message = self.session.is_live().then_some("refused: not served");
+                let message = self.emit.session.is_live().then_some("refused: not served");
                 self.note_line(method, message, line, out);
             }
             (Some(method), None) => self.note_line(method, None, line, out),
-            (None, Some(id)) if head.result.is_some() || head.error.is_some() => {
-                self.reply(&id, head.result, head.error, now, out);
-            }
-            (None, _) => out.events.push(unrecognized(line, "neither a request nor a reply")),
+            (None, Some(id)) => match (head.result, head.error) {
+                (_, Some(error)) => self.error_reply(&id, &error, now, out),
+                (Some(result), None) => self.reply(&id, result, now, out),
+                (None, None) => out.events.push(unrecognized(line, "neither a request nor a reply")),
+            },
+            (None, None) => out.events.push(unrecognized(line, "neither a request nor a reply")),
         }
     }
 
@@ -129,9 +124,10 @@ impl AcpCodec {
         read(self, line, out, |codec, call: Call<Updated<U>>, out| then(codec, call.params.update, out));
     }
 
-    fn session_update(&mut self, mut update: Update<'_>, line: &str, now: Timestamp, out: &mut Step) {
-        let kind = &*update.session_update.take().unwrap_or_default();
-        if self.session.is_replay() && self.replayed(kind) {
+    fn session_update(&mut self, update: &Update<'_>, line: &str, now: Timestamp, out: &mut Step) {
+        let kind = update.session_update.as_deref().unwrap_or_default();
+        if self.session.in_replay && is_of_history(kind) {
+            self.session.replayed += 1;
             return;
         }
         match kind {
@@ -141,7 +137,7 @@ impl AcpCodec {
             "tool_call" | "tool_call_update" => {
                 self.update(line, out, |codec, call, out| codec.tool_call(call, now, out));
             }
-            "plan" => self.update(line, out, |codec, plan, out| codec.plan(plan, now, out)),
+            "plan" => self.update(line, out, |codec, plan, out| codec.plan(&plan, line, now, out)),
             "available_commands_update"
             | "current_mode_update"
             | "config_option_update"
@@ -168,14 +164,26 @@ impl AcpCodec {
             let data = match call.shift_remove("params") {
                 Some(Value::Object(data)) => data,
                 Some(Value::Null) | None => Map::new(),
-                Some(other) => Map::from_iter([("params".to_owned(), other)]),
+                Some(other) => one("params", other),
             };
             out.events.push(note(method, message.map(str::to_owned), data));
         });
     }
 }
 
-/// A `system` event.
+/// Whether an update is part of what was said, and not of the session's own state.
+fn is_of_history(kind: &str) -> bool {
+    matches!(
+        kind,
+        "user_message_chunk"
+            | "agent_message_chunk"
+            | "agent_thought_chunk"
+            | "tool_call"
+            | "tool_call_update"
+            | "plan"
+    )
+}
+
 pub(super) fn note(subtype: &str, message: Option<String>, mut data: Map<String, Value>) -> EventKind {
     for key in ["sessionUpdate", "sessionId"] {
         data.shift_remove(key);

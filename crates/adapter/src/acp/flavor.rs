@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::content::Shown;
 use super::wire::ToolCall;
 use crate::gemini::name as gemini;
+use crate::json::{JsonFields as _, arguments, one};
 
 /// Which ways to expect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +27,7 @@ impl Flavor {
 
     /// The tool's own name. Gemini reports it only as the beginning of the call's id.
     pub(super) fn tool_name(self, call: &ToolCall) -> Option<String> {
-        let claude = call.meta.as_ref().and_then(|meta| meta.claude.as_ref()?.tool_name.clone());
+        let claude = call.meta.field("claudeCode").string("toolName");
         call.name.clone().or(claude).or_else(|| match self {
             Self::Plain => None,
             Self::Gemini => gemini::of_call(&call.tool_call_id).map(str::to_owned),
@@ -64,19 +65,15 @@ impl Flavor {
     /// A call's arguments. Gemini shows only what it makes of them, so they are put together from that.
     pub(super) fn arguments(self, call: &ToolCall, shown: &Shown, is_mcp: bool) -> Map<String, Value> {
         match (&call.raw_input, self) {
-            (Some(Value::Object(arguments)), _) => arguments.clone(),
-            (Some(Value::Null) | None, Self::Plain) => Map::new(),
             (Some(Value::Null) | None, Self::Gemini) => {
-                let text = |key: &str, value: Option<&str>| {
-                    value.map(|value| (key.to_owned(), Value::from(value))).into_iter().collect()
-                };
+                let text = |key: &str, value: Option<&str>| value.map(|value| one(key, value)).unwrap_or_default();
                 match call.kind.as_deref() {
                     Some("execute") => text("command", call.title.as_deref()),
                     _ if is_mcp => serde_json::from_str(&shown.text).unwrap_or_default(),
                     _ => text("file_path", shown.path.as_deref()),
                 }
             }
-            (Some(other), _) => Map::from_iter([("input".to_owned(), other.clone())]),
+            (given, _) => arguments(given.clone()),
         }
     }
 

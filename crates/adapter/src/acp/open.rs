@@ -1,20 +1,19 @@
 //! The way to a session: greeting, conversation, and what was wished for it. Then the agent is ready.
 
 use multitap_event::{AgentError, AgentErrorKind, McpReach, McpServer, Mode, Resume, Unsupported};
-use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::decode::AcpCodec;
 use super::rpc::{self, AgentRequest};
-use super::wire::{Initialized, Listed, RpcError};
+use super::wire::RpcError;
 use crate::codec::Step;
+use crate::json::JsonFields as _;
 use crate::mcp;
 
 /// The version of the protocol that we speak.
 const VERSION: u64 = 1;
 
 impl AcpCodec {
-    /// The first line to the agent.
     pub(super) fn initialize(&mut self) -> String {
         let mut capabilities = json!({ "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false });
         if self.flavor.shows_terminals() {
@@ -30,19 +29,15 @@ impl AcpCodec {
     }
 
     pub(super) fn initialized(&mut self, raw: &Value, out: &mut Step) {
-        let reply = Initialized::deserialize(raw).unwrap_or_default();
         for key in ["agentInfo", "agentCapabilities"] {
-            if let Some(value) = raw.get(key) {
-                self.session.reported.insert(key.to_owned(), value.clone());
-            }
+            self.session.reported.extend(raw.get(key).map(|value| (key.to_owned(), value.clone())));
         }
-        self.session.facts.version = reply.agent_info.and_then(|info| info.version);
-        self.session.capabilities = reply.agent_capabilities.unwrap_or_default();
-        self.session.sign_in = reply.auth_methods.unwrap_or_default().into_iter().map(|method| method.name).collect();
-        if !self.session.is_live() {
+        self.emit.session.version = raw.field("agentInfo").string("version");
+        self.session.sign_in = raw.list("authMethods").iter().filter_map(|method| method.string("name")).collect();
+        if !self.emit.session.is_live() {
             return;
         }
-        match reply.protocol_version {
+        match raw.number("protocolVersion") {
             Some(VERSION) | None => self.open(out),
             Some(other) => {
                 let why = format!("the agent speaks version {other} of ACP; multitap speaks version {VERSION}");
@@ -73,30 +68,26 @@ impl AcpCodec {
 
     /// What was wished for and the agent has not, as far as it can be known by now.
     fn cannot_open(&self) -> Option<Unsupported> {
-        let wishes = self.session.wishes.as_ref()?;
-        let can = &self.session.capabilities;
+        let session = &self.session;
+        let wishes = session.wishes.as_ref()?;
         let over_http = wishes.mcp_servers.iter().find(|(_, server)| matches!(server.reach, McpReach::Http { .. }));
         let (setting, why) = match (&wishes.resume, over_http) {
-            (Resume::Latest, _) if !can.session("list") => ("continue", "it cannot list its conversations"),
-            (Resume::Session { .. }, _) if !wishes.fork && !can.load_session && !can.session("resume") => {
-                ("resume", "it cannot take up a conversation")
+            (Resume::Latest, _) if !session.can("list") => ("continue", "it cannot list its conversations"),
+            (Resume::Session { .. }, _) if !wishes.fork && !session.loads() && !session.can("resume") => {
+                ("resume", "it cannot resume a conversation")
             }
             (Resume::New, _) if wishes.fork => ("fork", "there is nothing to fork without a session to resume"),
-            _ if wishes.fork && !can.session("fork") => ("fork", "it cannot fork a conversation"),
-            _ if !wishes.add_dirs.is_empty() && !can.session("additionalDirectories") => {
+            _ if wishes.fork && !session.can("fork") => ("fork", "it cannot fork a conversation"),
+            _ if !wishes.add_dirs.is_empty() && !session.can("additionalDirectories") => {
                 ("added directories", "it takes one folder")
             }
-            (_, Some((name, _))) if !can.mcp_over_http() => {
+            (_, Some((name, _))) if !session.takes_mcp_over_http() => {
                 let why = format!("it does not take MCP servers over HTTP ({name})");
-                return Some(self.unsupported("MCP servers", &why));
+                return Some(self.emit.unsupported("MCP servers", why));
             }
             _ => return None,
         };
-        Some(self.unsupported(setting, why))
-    }
-
-    pub(super) fn unsupported(&self, setting: impl Into<String>, why: &str) -> Unsupported {
-        Unsupported { agent: self.flavor.agent(), setting: setting.into(), why: why.to_owned() }
+        Some(self.emit.unsupported(setting, why))
     }
 
     /// Folder and servers of the session, for whichever request opens it.
@@ -117,13 +108,12 @@ impl AcpCodec {
     }
 
     pub(super) fn listed(&mut self, raw: &Value, out: &mut Step) {
-        let listed = Listed::deserialize(raw).map(|listed| listed.sessions).unwrap_or_default();
         let cwd = self.session.wishes.as_ref().map(|wishes| wishes.cwd.as_str());
-        let here = listed.into_iter().filter(|session| session.cwd.is_none() || session.cwd.as_deref() == cwd);
+        let here = raw.list("sessions").iter().filter(|session| session.text("cwd").is_none_or(|at| Some(at) == cwd));
         // Without times the agent's own order stands: the newest first.
-        let newest = here.enumerate().max_by_key(|(at, session)| (session.updated_at.clone(), std::cmp::Reverse(*at)));
-        match newest {
-            Some((_, session)) => self.prepare_resume(session.session_id, out),
+        let newest = here.enumerate().max_by_key(|(at, session)| (session.text("updatedAt"), std::cmp::Reverse(*at)));
+        match newest.and_then(|(_, session)| session.string("sessionId")) {
+            Some(id) => self.prepare_resume(id, out),
             None => {
                 let why = "the agent has no conversation in this folder to continue";
                 out.fail(AgentError::new(AgentErrorKind::SessionNotFound, why).of(self.flavor.agent()));
@@ -135,31 +125,29 @@ impl AcpCodec {
         let fork = self.session.wishes.as_ref().is_some_and(|wishes| wishes.fork);
         let params = self.place(Some(&id));
         // Meant for loading; some agents report the conversation again in whichever way it is resumed.
-        self.session.begin_replay();
-        let line = if fork {
-            self.send_request(AgentRequest::Fork(id), "session/fork", params)
-        } else if self.session.capabilities.session("resume") {
-            self.session.facts.native_id = Some(id.clone());
-            self.send_request(AgentRequest::Resume(id), "session/resume", params)
+        self.session.in_replay = true;
+        if !fork {
+            self.emit.session.native_id = Some(id.clone());
+        }
+        let (asked, method) = if fork {
+            (AgentRequest::Fork(id), "session/fork")
+        } else if self.session.can("resume") {
+            (AgentRequest::Resume(id), "session/resume")
         } else {
-            self.session.facts.native_id = Some(id.clone());
-            self.send_request(AgentRequest::Load(id), "session/load", params)
+            (AgentRequest::Load(id), "session/load")
         };
-        out.lines.push(line);
+        out.lines.push(self.send_request(asked, method, params));
     }
 
-    /// The conversation is open.
     pub(super) fn opened(&mut self, raw: &Value, out: &mut Step) {
-        self.session.learn(raw);
-        if let Some(id) = raw.get("sessionId").and_then(Value::as_str) {
-            self.session.facts.native_id = Some(id.to_owned());
-        }
-        if !self.session.is_live() {
-            self.session.start(self.flavor, out);
+        self.learn(raw);
+        self.emit.session.native_id = raw.string("sessionId").or(self.emit.session.native_id.take());
+        if !self.emit.session.is_live() {
+            self.start(out);
         } else if self.flavor.tells_after_opening() {
             self.fence(out);
         } else {
-            self.session.end_replay();
+            self.session.in_replay = false;
             self.next_wish(out);
         }
     }
@@ -167,16 +155,16 @@ impl AcpCodec {
     /// Asks for nothing, to hear when all was said that goes with the opening. While a history lasts, some of it comes
     /// before each answer.
     fn fence(&mut self, out: &mut Step) {
-        let seen = self.session.replayed();
+        let seen = self.session.replayed;
         out.lines.push(self.send_request(AgentRequest::Fence { seen }, "_multitap/fence", json!({})));
     }
 
     /// A fence was answered, most likely with the error that there is no such method.
     pub(super) fn fence_answered(&mut self, seen: u64, out: &mut Step) {
-        if self.session.replayed() > seen {
+        if self.session.replayed > seen {
             self.fence(out);
         } else {
-            self.session.end_replay();
+            self.session.in_replay = false;
             self.next_wish(out);
         }
     }
@@ -190,7 +178,7 @@ impl AcpCodec {
             self.ask_model(&model)
         } else {
             out.ready = true;
-            self.session.start(self.flavor, out);
+            self.start(out);
             return;
         };
         match asked {
@@ -203,43 +191,32 @@ impl AcpCodec {
     pub(super) fn ask_mode(&mut self, mode: &Mode) -> Result<String, Unsupported> {
         let offered = self.session.offered_modes();
         let word = self.flavor.mode_word(mode, &offered);
-        let named = match mode {
-            Mode::Unified(mode) => mode.option_word(),
-            Mode::Native(word) => word,
-        };
-        let word = word.map_err(|why| self.unsupported(format!("approval mode {named}"), &why))?;
-        self.session.facts.asked_modes.ask(&word);
-        let session = self.session.facts.native_id.clone();
-        let option = self.session.option("mode").filter(|_| self.session.modes.is_empty()).map(|one| one.id.clone());
-        Ok(match option {
+        let word = word.map_err(|why| self.emit.unsupported(format!("approval mode {}", mode.option_word()), why))?;
+        self.emit.session.asked_modes.ask(&word);
+        let session = &self.emit.session.native_id;
+        let option = self.session.option("mode").filter(|_| self.session.modes.is_empty()).text("id");
+        let (method, params) = match option {
             Some(option) => {
                 let params = json!({ "sessionId": session, "configId": option, "value": word });
-                self.send_request(AgentRequest::Mode(word), "session/set_config_option", params)
+                ("session/set_config_option", params)
             }
-            None => {
-                let params = json!({ "sessionId": session, "modeId": word });
-                self.send_request(AgentRequest::Mode(word), "session/set_mode", params)
-            }
-        })
+            None => ("session/set_mode", json!({ "sessionId": session, "modeId": word })),
+        };
+        Ok(self.send_request(AgentRequest::Mode(word), method, params))
     }
 
-    /// The line that sets a model.
     pub(super) fn ask_model(&mut self, model: &str) -> Result<String, Unsupported> {
-        let session = self.session.facts.native_id.clone();
-        let asked = AgentRequest::Model(model.to_owned());
-        match self.session.option("model").map(|option| option.id.clone()) {
+        let session = &self.emit.session.native_id;
+        let (method, params) = match self.session.option("model").text("id") {
             Some(option) => {
-                self.session.asked_models.ask(model);
                 let params = json!({ "sessionId": session, "configId": option, "value": model });
-                Ok(self.send_request(asked, "session/set_config_option", params))
+                ("session/set_config_option", params)
             }
-            None if self.session.has_models => {
-                self.session.asked_models.ask(model);
-                let params = json!({ "sessionId": session, "modelId": model });
-                Ok(self.send_request(asked, "session/set_model", params))
-            }
-            None => Err(self.unsupported(format!("model {model}"), "it offers no choice of models")),
-        }
+            None if self.session.has_models => ("session/set_model", json!({ "sessionId": session, "modelId": model })),
+            None => return Err(self.emit.unsupported(format!("model {model}"), "it offers no choice of models")),
+        };
+        self.session.asked_models.ask(model);
+        Ok(self.send_request(AgentRequest::Model(model.to_owned()), method, params))
     }
 
     /// The agent refused something on the way: the session cannot begin.
@@ -248,11 +225,11 @@ impl AcpCodec {
         let said = said(error);
         let (kind, message) = match asked {
             AgentRequest::Mode(mode) => {
-                out.fail_unsupported(self.unsupported(format!("approval mode {mode}"), &said));
+                out.fail_unsupported(self.emit.unsupported(format!("approval mode {mode}"), said));
                 return;
             }
             AgentRequest::Model(model) => {
-                out.fail_unsupported(self.unsupported(format!("model {model}"), &said));
+                out.fail_unsupported(self.emit.unsupported(format!("model {model}"), said));
                 return;
             }
             AgentRequest::Load(id) | AgentRequest::Resume(id) | AgentRequest::Fork(id)
@@ -281,7 +258,7 @@ pub(super) fn is_not_found(error: &RpcError, said: &str) -> bool {
 /// What an error says, with the details that some agents put beside it.
 pub(super) fn said(error: &RpcError) -> String {
     let data = error.data.as_ref();
-    let details = data.and_then(|data| data.as_str().or_else(|| data.get("details")?.as_str()));
+    let details = data.and_then(Value::as_str).or(data.text("details"));
     match details.filter(|details| !error.message.contains(*details)) {
         Some(details) if error.message.is_empty() || error.message == "Internal error" => details.to_owned(),
         Some(details) => format!("{}: {details}", error.message),

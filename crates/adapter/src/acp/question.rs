@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use multitap_event::{Choice, ChoiceKind, Decide, Details, EventKind, Question, Timestamp, ToolKind, option};
+use multitap_event::{Choice, ChoiceKind, Decide, Details, Question, Timestamp, ToolKind, one_line, option};
 use serde_json::{Map, Value, json};
 
 use super::content::Change;
@@ -12,6 +12,7 @@ use super::rpc;
 use super::wire::{AskPermission, Call, PermissionOption};
 use crate::codec::{MOST_READ, Step};
 use crate::diff;
+use crate::json::JsonFields as _;
 use crate::line::unrecognized;
 
 /// Not in the shared words: no to this and its like from now on.
@@ -47,7 +48,7 @@ impl AcpCodec {
             return;
         }
         self.at_work(now, out);
-        self.messages.pause();
+        self.emit.messages.pause();
         let tool = asked.tool_call.tool_call_id.clone();
         if !self.emit.tools.is_over(&tool) {
             self.merge(asked.tool_call, now);
@@ -60,11 +61,11 @@ impl AcpCodec {
         let title = title.unwrap_or_else(|| "The agent asks for permission".to_owned());
         let question = Question {
             // A request id is unique in one process only, and a log outlives it.
-            question_id: format!("{tool}#{}", plain_id(id)).into(),
+            question_id: format!("{tool}#{}", id.as_str().map_or_else(|| id.to_string(), str::to_owned)).into(),
             tool_id: open.map(|tool| tool.id.clone()),
             tool_name: name,
             title: match &details {
-                Details::Command { command, .. } => format!("Run {}", crate::words::one_line(command)),
+                Details::Command { command, .. } => format!("Run {}", one_line(command)),
                 Details::Plan { .. } => "Go ahead with this plan?".to_owned(),
                 _ => title,
             },
@@ -84,7 +85,7 @@ impl AcpCodec {
         let Some(tool) = self.emit.tools.find_mut(tool) else {
             return Details::Text { text: String::new(), arguments: Map::new() };
         };
-        let text = |key: &str| tool.arguments.get(key).and_then(Value::as_str).map(str::to_owned);
+        let text = |key: &str| tool.arguments.string(key);
         let shown = &tool.native.shown;
         if let Some(first) = shown.changes.first() {
             let (path, alone) = (first.path.clone(), shown.changes.len() == 1);
@@ -132,13 +133,7 @@ impl AcpCodec {
 
     /// Somebody answered. An answer that does not fit changes nothing, and the question stays open.
     pub(super) fn decide(&mut self, decide: &Decide, now: Timestamp, out: &mut Step) {
-        let (open, choice) = match self.emit.questions.answered(decide) {
-            Ok(answered) => answered,
-            Err(refused) => {
-                out.events.push(EventKind::Error(refused));
-                return;
-            }
-        };
+        let Some((open, choice)) = self.emit.questions.answered_by(decide, out) else { return };
         let rejects = choice.kind.rejects();
         let native = open.native.options.iter().find(|(ours, _)| ours == decide.option_id.as_str());
         let native = native.map_or_else(|| decide.option_id.to_string(), |(_, theirs)| theirs.clone());
@@ -157,13 +152,13 @@ impl AcpCodec {
     /// In a recording answers are not seen. With an agent that is silent after a refusal, one that speaks while its
     /// question is open was refused.
     pub(super) fn refused_elsewhere(&mut self, out: &mut Step) {
-        if self.session.is_live() || !self.flavor.silent_after_refusal() {
+        if self.emit.session.is_live() || !self.flavor.silent_after_refusal() {
             return;
         }
         for open in self.emit.questions.withdraw("the agent went on without an answer from here", |_| true, out) {
-            open.question.tool_id.iter().for_each(|tool| {
+            if let Some(tool) = &open.question.tool_id {
                 self.emit.tools.deny(tool.as_str());
-            });
+            }
         }
     }
 
@@ -174,22 +169,16 @@ impl AcpCodec {
         }
     }
 
-    /// The agent takes a question back.
-    pub(super) fn request_taken_back(&mut self, id: &Value, out: &mut Step) {
+    pub(super) fn request_withdrawn(&mut self, id: &Value, out: &mut Step) {
         let asked = |open: &crate::emit::OpenQuestion<Native>| open.native.request_id == *id;
         for open in self.emit.questions.withdraw("the agent no longer asks", asked, out) {
-            let message = "the request was taken back";
-            out.lines.push(rpc::refusal(&open.native.request_id, rpc::CANCELLED, message));
+            out.lines.push(rpc::refusal(&open.native.request_id, rpc::CANCELLED, "the request was withdrawn"));
         }
     }
 }
 
 fn no_answer(id: &Value) -> String {
     rpc::result(id, json!({ "outcome": { "outcome": "cancelled" } }))
-}
-
-fn plain_id(id: &Value) -> String {
-    id.as_str().map_or_else(|| id.to_string(), str::to_owned)
 }
 
 /// The answers in our words, and which of the agent's options each stands for. They come in the order that all agents
@@ -222,12 +211,7 @@ fn choices(options: &[PermissionOption], flavor: Flavor) -> (Vec<Choice>, Vec<(S
         choices.push(if saves { choice.for_owners() } else { choice });
         ids.push((id.to_owned(), native.to_owned()));
     }
-    choices.sort_by_key(|choice| match choice.kind {
-        ChoiceKind::AllowOnce => 0,
-        ChoiceKind::AllowAlways => 1,
-        ChoiceKind::RejectOnce => 2,
-        ChoiceKind::RejectAlways => 3,
-    });
+    choices.sort_by_key(|choice| choice.kind);
     (choices, ids)
 }
 

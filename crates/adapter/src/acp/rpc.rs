@@ -2,14 +2,11 @@
 
 use serde_json::{Value, json};
 
-/// The method is not known here.
 pub(super) const NO_METHOD: i64 = -32601;
-/// The request was taken back before it was answered.
+/// The request was withdrawn before it was answered.
 pub(super) const CANCELLED: i64 = -32800;
-/// The agent wants somebody to sign in first.
 pub(super) const AUTH_REQUIRED: i64 = -32000;
 
-/// One thing we ask.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum AgentRequest {
     Initialize,
@@ -36,7 +33,7 @@ impl AgentRequest {
             Self::Initialize => "to begin".to_owned(),
             Self::List => "to list its conversations".to_owned(),
             Self::New => "a new conversation".to_owned(),
-            Self::Load(id) | Self::Resume(id) => format!("to take up conversation {id}"),
+            Self::Load(id) | Self::Resume(id) => format!("to resume conversation {id}"),
             Self::Fork(id) => format!("to fork conversation {id}"),
             Self::Fence { .. } => "a question about nothing".to_owned(),
             Self::Mode(mode) => format!("mode '{mode}'"),
@@ -46,7 +43,6 @@ impl AgentRequest {
     }
 }
 
-/// The line that asks something of the agent.
 pub(super) fn request(id: u64, method: &str, params: Value) -> String {
     line([("id", id.into()), ("method", method.into()), ("params", params)])
 }
@@ -56,17 +52,14 @@ pub(super) fn number(id: &Value) -> Option<u64> {
     id.as_u64().or_else(|| id.as_str()?.parse().ok())
 }
 
-/// A line that wants no answer.
 pub(super) fn notification(method: &str, params: Value) -> String {
     line([("method", method.into()), ("params", params)])
 }
 
-/// The line that answers a request of the agent's.
 pub(super) fn result(id: &Value, result: Value) -> String {
     line([("id", id.clone()), ("result", result)])
 }
 
-/// The line that refuses one.
 pub(super) fn refusal(id: &Value, code: i64, message: &str) -> String {
     line([("id", id.clone()), ("error", json!({ "code": code, "message": message }))])
 }

@@ -3,20 +3,18 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use multitap_event::{
-    AgentCapabilities, AgentModel, AgentType, EventKind, McpServer, McpServerStatus, Mode, Prompt, Query, Resume,
-    StatedConfig, SystemNote, SystemSubtype,
+    AgentCapabilities, AgentModel, EventKind, McpServer, McpServerStatus, Mode, Prompt, Query, Resume, StatedConfig,
+    SystemSubtype,
 };
-use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
 use super::decode::{AcpCodec, note};
-use super::flavor::Flavor;
-use super::wire::{Capabilities, ConfigOption, SessionState};
 use crate::codec::Step;
-use crate::emit::{AskedValues, SessionFacts, SessionMode, commands, commands_event, models, report_model};
+use crate::emit::{self, AskedValues, SessionMode, commands, commands_event, models, report_model};
+use crate::json::{JsonFields as _, one};
 
 /// How we drive it, in `sessionStarted`.
-const TRANSPORT: &str = "acp";
+pub(super) const TRANSPORT: &str = "acp";
 
 /// How a session is to begin.
 #[derive(Debug)]
@@ -32,17 +30,16 @@ pub(crate) struct Wishes {
     pub(crate) model: Option<String>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Session {
-    pub(super) facts: SessionFacts,
     /// A recorded stream has none.
     pub(super) wishes: Option<Wishes>,
     pub(super) asked_models: AskedValues,
-    pub(super) capabilities: Capabilities,
     /// The modes it offers, by id.
     pub(super) modes: Vec<String>,
     pub(super) has_models: bool,
-    pub(super) options: Vec<ConfigOption>,
+    /// The settings that the agent offers for the session.
+    options: Vec<Value>,
     /// What it reported about itself, word for word.
     pub(super) reported: Map<String, Value>,
     /// The ways to sign in that the agent knows.
@@ -50,134 +47,40 @@ pub(super) struct Session {
     /// Prompts that wait for the running turn to end.
     pub(super) prompts: VecDeque<Prompt>,
     /// A conversation that was resumed is being reported again.
-    replay: bool,
-    replayed: u64,
+    pub(super) in_replay: bool,
+    /// How much of it was reported again so far.
+    pub(super) replayed: u64,
     /// In a recording: what comes now was said earlier.
-    history: bool,
+    pub(super) in_history: bool,
     /// Why the session has not begun.
-    refusal: Option<String>,
+    pub(super) refusal: Option<String>,
 }
 
 impl Session {
-    pub(super) fn recorded(agent: AgentType) -> Self {
-        Self {
-            facts: SessionFacts::new(agent, Some(TRANSPORT)),
-            wishes: None,
-            asked_models: AskedValues::default(),
-            capabilities: Capabilities::default(),
-            modes: Vec::new(),
-            has_models: false,
-            options: Vec::new(),
-            reported: Map::new(),
-            sign_in: Vec::new(),
-            prompts: VecDeque::new(),
-            replay: false,
-            replayed: 0,
-            history: false,
-            refusal: None,
-        }
+    fn capability(&self, name: &str) -> Option<&Value> {
+        self.reported.field("agentCapabilities").field(name)
     }
 
-    pub(super) fn live(agent: AgentType, wishes: Wishes) -> Self {
-        let mut session = Self::recorded(agent);
-        session.facts.stated = Some(wishes.stated.clone());
-        Self { wishes: Some(wishes), ..session }
+    pub(super) fn takes_images(&self) -> bool {
+        self.capability("promptCapabilities").flag("image")
     }
 
-    pub(super) fn is_live(&self) -> bool {
-        self.wishes.is_some()
+    pub(super) fn takes_mcp_over_http(&self) -> bool {
+        self.capability("mcpCapabilities").flag("http")
     }
 
-    pub(super) fn has_started(&self) -> bool {
-        self.facts.has_started()
+    pub(super) fn loads(&self) -> bool {
+        self.reported.field("agentCapabilities").flag("loadSession")
     }
 
-    /// Whether an update belongs to another session than ours.
-    pub(super) fn is_foreign(&self, id: Option<&str>) -> bool {
-        self.is_live() && matches!((id, &self.facts.native_id), (Some(id), Some(ours)) if id != ours)
-    }
-
-    pub(super) fn is_replay(&self) -> bool {
-        self.replay
-    }
-
-    /// From here on the agent reports what was said before.
-    pub(super) fn begin_replay(&mut self) {
-        self.replay = true;
-    }
-
-    pub(super) fn end_replay(&mut self) {
-        self.replay = false;
-    }
-
-    /// The agent refused something; before the session began, that is why it did not.
-    pub(super) fn refused(&mut self, why: &str) {
-        if !self.facts.has_started() && self.refusal.is_none() {
-            self.refusal = Some(why.to_owned());
-        }
-    }
-
-    /// Why the session never began, if it did not.
-    pub(super) fn never_began(&mut self) -> Option<String> {
-        self.refusal.take().filter(|_| !self.facts.has_started())
-    }
-
-    /// Whether what a recording shows now was said earlier.
-    pub(super) fn is_history(&self) -> bool {
-        self.history
-    }
-
-    pub(super) fn history_told(&mut self) {
-        self.history = true;
-    }
-
-    pub(super) fn history_over(&mut self) {
-        self.history = false;
-    }
-
-    /// How much of the history was reported again so far.
-    pub(super) fn replayed(&self) -> u64 {
-        self.replayed
-    }
-
-    pub(super) fn count_replayed(&mut self) {
-        self.replayed += 1;
-    }
-
-    /// What the reply to opening a session, or a later change, says of its state. The raw reply is kept for the log.
-    pub(super) fn learn(&mut self, raw: &Value) {
-        let state = SessionState::deserialize(raw).unwrap_or_default();
-        for key in ["modes", "models", "configOptions"] {
-            if let Some(value) = raw.get(key).filter(|value| !value.is_null()) {
-                self.reported.insert(key.to_owned(), value.clone());
-            }
-        }
-        if let Some(modes) = state.modes {
-            self.modes = modes.available_modes.into_iter().map(|mode| mode.id).collect();
-            self.facts.mode = modes.current_mode_id.map(unnamed).or(self.facts.mode.take());
-        }
-        if let Some(models) = state.models {
-            self.has_models = true;
-            self.facts.model = models.current_model_id.or(self.facts.model.take());
-        }
-        if let Some(options) = state.config_options {
-            self.options = options;
-            let current = |options: &[ConfigOption], category: &str| {
-                let option = options.iter().find(|option| option.category.as_deref() == Some(category))?;
-                option.current_value.as_str().map(str::to_owned)
-            };
-            if self.modes.is_empty() {
-                self.facts.mode = current(&self.options, "mode").map(unnamed).or(self.facts.mode.take());
-            }
-            if !self.has_models {
-                self.facts.model = current(&self.options, "model").or(self.facts.model.take());
-            }
-        }
+    /// Whether it can do that with sessions: it can if it names it at all.
+    pub(super) fn can(&self, name: &str) -> bool {
+        self.capability("sessionCapabilities").field(name).is_some_and(|entry| *entry != Value::Bool(false))
     }
 
     /// The option that stands for the mode or the model, where the agent has such.
-    pub(super) fn option(&self, category: &str) -> Option<&ConfigOption> {
-        self.options.iter().find(|option| option.category.as_deref() == Some(category))
+    pub(super) fn option(&self, category: &str) -> Option<&Value> {
+        self.options.iter().find(|option| option.text("category") == Some(category))
     }
 
     /// The modes it offers, one way or the other.
@@ -185,71 +88,14 @@ impl Session {
         if !self.modes.is_empty() {
             return self.modes.clone();
         }
-        let choices = self.option("mode").map(|option| choices(&option.options)).unwrap_or_default();
-        choices.iter().filter_map(|choice| choice.get("value")?.as_str().map(str::to_owned)).collect()
+        choices(self.option("mode").list("options")).iter().filter_map(|choice| choice.string("value")).collect()
     }
 
     /// The models it offers, one way or the other; absent if it lists none.
     pub(super) fn offered_models(&self) -> Option<Vec<AgentModel>> {
-        let own = self.reported.get("models").and_then(|models| models.get("availableModels"));
-        let listed = own.or_else(|| self.option("model").map(|option| &option.options))?;
+        let own = self.reported.field("models").field("availableModels");
+        let listed = own.or(self.option("model").field("options"))?.as_array()?;
         Some(models(&choices(listed)))
-    }
-
-    /// Emits `sessionStarted`, once, and what the agent reported about itself.
-    pub(super) fn start(&mut self, flavor: Flavor, out: &mut Step) {
-        if let Some(mode) = &mut self.facts.mode {
-            mode.unified = flavor.unified_mode(&mode.native);
-        }
-        if !self.facts.start(out) {
-            return;
-        }
-        if !self.reported.is_empty() {
-            let mut data = self.reported.clone();
-            data.extend(self.facts.model.clone().map(|model| ("model".to_owned(), model.into())));
-            let name = |key: &str| self.reported.get("agentInfo")?.get(key)?.as_str().map(str::to_owned);
-            let lists_modes = self.reported.contains_key("modes") || self.option("mode").is_some();
-            out.events.push(EventKind::Capabilities(AgentCapabilities {
-                agent_name: name("title").or_else(|| name("name")),
-                model: self.facts.model.clone(),
-                images: self.reported.contains_key("agentCapabilities").then_some(self.capabilities.images()),
-                steering: self.is_live().then_some(false),
-                modes: lists_modes.then(|| self.offered_modes()),
-                stores_empty_conversations: None,
-                commands: self.reported.get("commands").map(|listed| commands(items(listed))),
-                models: self.offered_models(),
-                data,
-            }));
-        }
-        // The agent never says how they are, only that it took them.
-        for name in self.wishes.iter().flat_map(|wishes| wishes.mcp_servers.keys()) {
-            out.events.push(EventKind::McpServerStatus(McpServerStatus::new(name, McpServerStatus::GIVEN)));
-        }
-        if self.replayed > 0 {
-            let message = Some("the conversation so far was told again and is not repeated here".to_owned());
-            let data = Map::from_iter([("updates".to_owned(), self.replayed.into())]);
-            out.events.push(EventKind::System(SystemNote { subtype: "history".to_owned(), message, data }));
-        }
-    }
-
-    /// The agent is in that mode; emitted if it is new, or confirms what somebody asked for.
-    pub(super) fn mode_is(&mut self, native: &str, flavor: Flavor, out: &mut Step) {
-        let mode = SessionMode { native: native.to_owned(), unified: flavor.unified_mode(native) };
-        if self.facts.learn_mode(mode).is_some() && self.facts.has_started() {
-            self.facts.report_mode(out);
-        }
-    }
-
-    /// The agent uses that model; emitted if it is new, or confirms what somebody asked for.
-    pub(super) fn model_is(&mut self, model: &str, out: &mut Step) {
-        let confirms = self.asked_models.answered(model);
-        if !confirms && self.facts.model.as_deref() == Some(model) {
-            return;
-        }
-        self.facts.model = Some(model.to_owned());
-        if self.facts.has_started() {
-            report_model(model.to_owned(), out);
-        }
     }
 }
 
@@ -258,34 +104,119 @@ fn unnamed(native: String) -> SessionMode {
     SessionMode { native, unified: None }
 }
 
-/// The choices of an option, which may come in groups.
-fn choices(options: &Value) -> Vec<Value> {
-    let one = |choice: &Value| match choice.get("options") {
+/// The values of a choice, which may come in groups.
+fn choices(options: &[Value]) -> Vec<Value> {
+    let one = |choice: &Value| match choice.field("options").and_then(Value::as_array) {
         Some(group) => choices(group),
         None => vec![choice.clone()],
     };
-    items(options).iter().flat_map(one).collect()
-}
-
-/// The items of a list; none if it is no list.
-pub(super) fn items(list: &Value) -> &[Value] {
-    list.as_array().map(Vec::as_slice).unwrap_or_default()
+    options.iter().flat_map(one).collect()
 }
 
 impl AcpCodec {
+    /// Whether an update belongs to another session than ours.
+    pub(super) fn is_foreign(&self, id: Option<&str>) -> bool {
+        let session = &self.emit.session;
+        session.is_live() && matches!((id, &session.native_id), (Some(id), Some(ours)) if id != ours)
+    }
+
+    /// What the reply to opening a session, or a later change, says of its state. The raw reply is kept for the log.
+    pub(super) fn learn(&mut self, raw: &Value) {
+        let (session, facts) = (&mut self.session, &mut self.emit.session);
+        for key in ["modes", "models", "configOptions"] {
+            session.reported.extend(raw.field(key).map(|value| (key.to_owned(), value.clone())));
+        }
+        if let Some(modes) = raw.field("modes") {
+            session.modes = modes.list("availableModes").iter().filter_map(|mode| mode.string("id")).collect();
+            facts.mode = modes.string("currentModeId").map(unnamed).or(facts.mode.take());
+        }
+        if let Some(models) = raw.field("models") {
+            session.has_models = true;
+            facts.model = models.string("currentModelId").or(facts.model.take());
+        }
+        if let Some(options) = raw.field("configOptions").and_then(Value::as_array) {
+            session.options.clone_from(options);
+            if session.modes.is_empty() {
+                facts.mode = session.option("mode").string("currentValue").map(unnamed).or(facts.mode.take());
+            }
+            if !session.has_models {
+                facts.model = session.option("model").string("currentValue").or(facts.model.take());
+            }
+        }
+    }
+
+    /// Emits `sessionStarted`, once, and what the agent reported about itself.
+    pub(super) fn start(&mut self, out: &mut Step) {
+        let (session, facts) = (&self.session, &mut self.emit.session);
+        if let Some(mode) = &mut facts.mode {
+            mode.unified = self.flavor.unified_mode(&mode.native);
+        }
+        if !facts.start(out) {
+            return;
+        }
+        if !session.reported.is_empty() {
+            let mut data = session.reported.clone();
+            data.extend(facts.model.clone().map(|model| ("model".to_owned(), model.into())));
+            let info = session.reported.field("agentInfo");
+            let lists_modes = session.reported.contains_key("modes") || session.option("mode").is_some();
+            let reports_abilities = session.reported.contains_key("agentCapabilities");
+            out.events.push(EventKind::Capabilities(AgentCapabilities {
+                agent_name: info.string("title").or(info.string("name")),
+                model: facts.model.clone(),
+                images: reports_abilities.then(|| session.takes_images()),
+                steering: facts.is_live().then_some(false),
+                modes: lists_modes.then(|| session.offered_modes()),
+                stores_empty_conversations: None,
+                commands: session.reported.get("commands").map(|_| commands(session.reported.list("commands"))),
+                models: session.offered_models(),
+                data,
+            }));
+        }
+        // The agent never says how they are, only that it took them.
+        for name in session.wishes.iter().flat_map(|wishes| wishes.mcp_servers.keys()) {
+            out.events.push(EventKind::McpServerStatus(McpServerStatus::new(name, McpServerStatus::GIVEN)));
+        }
+        if session.replayed > 0 {
+            let message = Some("the conversation so far was told again and is not repeated here".to_owned());
+            out.events.push(emit::note("history", message, one("updates", session.replayed)));
+        }
+    }
+
+    /// The agent is in that mode; emitted if it is new, or confirms what somebody asked for.
+    pub(super) fn mode_is(&mut self, native: &str, out: &mut Step) {
+        let facts = &mut self.emit.session;
+        let mode = SessionMode { native: native.to_owned(), unified: self.flavor.unified_mode(native) };
+        if facts.learn_mode(mode).is_some() && facts.started {
+            facts.report_mode(out);
+        }
+    }
+
+    /// The agent uses that model; emitted if it is new, or confirms what somebody asked for.
+    pub(super) fn model_is(&mut self, model: &str, out: &mut Step) {
+        let facts = &mut self.emit.session;
+        let confirms = self.session.asked_models.answered(model);
+        if !confirms && facts.model.as_deref() == Some(model) {
+            return;
+        }
+        facts.model = Some(model.to_owned());
+        if facts.started {
+            report_model(model.to_owned(), out);
+        }
+    }
+
     /// Updates of the session's own state.
     pub(super) fn state_update(&mut self, kind: &str, mut update: Map<String, Value>, out: &mut Step) {
-        let text = |update: &Map<String, Value>, key: &str| update.get(key).and_then(Value::as_str).map(str::to_owned);
         match kind {
-            "current_mode_update" => match text(&update, "currentModeId") {
-                Some(mode) => self.session.mode_is(&mode, self.flavor, out),
+            "current_mode_update" => match update.text("currentModeId") {
+                Some(mode) => self.mode_is(mode, out),
                 None => out.events.push(note(kind, None, update)),
             },
             "config_option_update" => self.options_changed(&Value::Object(update), out),
             "available_commands_update" => {
                 let commands = update.shift_remove("availableCommands").unwrap_or_default();
-                self.tell_later(commands_event(items(&commands)), out);
                 self.session.reported.insert(Query::Commands.word().to_owned(), commands);
+                let listed = commands_event(self.session.reported.list(Query::Commands.word()));
+                self.report_later(listed, out);
             }
             "usage_update" => {
                 self.spent.cost_is(&update);
@@ -293,15 +224,12 @@ impl AcpCodec {
                     update.shift_remove(key);
                 }
                 self.session.reported.insert(SystemSubtype::CONTEXT.to_owned(), update.clone().into());
-                self.tell_later(note(SystemSubtype::CONTEXT, None, update), out);
+                self.report_later(note(SystemSubtype::CONTEXT, None, update), out);
             }
-            "session_info_update" => {
-                let title = text(&update, "title");
-                self.tell_later(note("sessionInfo", title, update), out);
-            }
+            "session_info_update" => self.report_later(note("sessionInfo", update.string("title"), update), out),
             _ => {
-                let message = ["message", "text", "title"].into_iter().find_map(|key| text(&update, key));
-                self.tell_later(note(kind, message, update), out);
+                let message = ["message", "text", "title"].into_iter().find_map(|key| update.string(key));
+                self.report_later(note(kind, message, update), out);
             }
         }
     }
@@ -309,26 +237,27 @@ impl AcpCodec {
     /// The settings that the agent offers, all of them, as they stand now.
     pub(super) fn options_changed(&mut self, raw: &Value, out: &mut Step) {
         let before = self.session.reported.get("configOptions").cloned();
-        let (mode, model) = (self.session.facts.mode.take(), self.session.facts.model.take());
-        self.session.learn(raw);
-        let mode_now = std::mem::replace(&mut self.session.facts.mode, mode);
-        let model_now = std::mem::replace(&mut self.session.facts.model, model);
+        let facts = &mut self.emit.session;
+        let (mode, model) = (facts.mode.take(), facts.model.take());
+        self.learn(raw);
+        let facts = &mut self.emit.session;
+        let mode_now = std::mem::replace(&mut facts.mode, mode);
+        let model_now = std::mem::replace(&mut facts.model, model);
         if let Some(mode) = mode_now {
-            self.session.mode_is(&mode.native, self.flavor, out);
+            self.mode_is(&mode.native, out);
         }
         if let Some(model) = model_now {
-            self.session.model_is(&model, out);
+            self.model_is(&model, out);
         }
         let now = self.session.reported.get("configOptions");
         if let Some(options) = now.filter(|now| before.as_ref() != Some(*now)).cloned() {
-            let data = Map::from_iter([("configOptions".to_owned(), options)]);
-            self.tell_later(note("configOptions", None, data), out);
+            self.report_later(note("configOptions", None, one("configOptions", options)), out);
         }
     }
 
     /// Emits something of the session, once the session itself was reported. Before that it is remembered only.
-    fn tell_later(&mut self, kind: EventKind, out: &mut Step) {
-        if self.session.has_started() || !self.session.is_live() {
+    fn report_later(&mut self, kind: EventKind, out: &mut Step) {
+        if self.emit.session.started || !self.emit.session.is_live() {
             self.under_way(out);
             out.events.push(kind);
         }
@@ -336,25 +265,8 @@ impl AcpCodec {
 
     /// A recording may lack its beginning: it is reported, with what can be known, before the first thing in it.
     pub(super) fn under_way(&mut self, out: &mut Step) {
-        if !self.session.is_live() {
-            self.session.start(self.flavor, out);
+        if !self.emit.session.is_live() {
+            self.start(out);
         }
-    }
-
-    /// An update that may belong to the history of a conversation that was resumed; true if it does.
-    pub(super) fn replayed(&mut self, kind: &str) -> bool {
-        let history = matches!(
-            kind,
-            "user_message_chunk"
-                | "agent_message_chunk"
-                | "agent_thought_chunk"
-                | "tool_call"
-                | "tool_call_update"
-                | "plan"
-        );
-        if history {
-            self.session.count_replayed();
-        }
-        history
     }
 }

@@ -1,6 +1,6 @@
 //! Tool calls: `tool_call`, `tool_call_update`, and those that only a question shows.
 
-use multitap_event::{Timestamp, ToolKind, ToolOutcome};
+use multitap_event::{Timestamp, ToolKind, ToolOutcome, one_line};
 use serde_json::Value;
 
 use super::content::{Change, Shown, made};
@@ -8,7 +8,7 @@ use super::decode::AcpCodec;
 use super::wire::ToolCall;
 use crate::codec::Step;
 use crate::emit::{OpenTool, ToolEnd, Tools};
-use crate::words::one_line;
+use crate::json::JsonFields as _;
 
 /// What is kept beside an open call.
 #[derive(Debug, Default)]
@@ -20,7 +20,6 @@ pub(super) struct Native {
     pub(super) foreseen: Vec<Change>,
     /// How much of the text was reported as progress.
     progress: String,
-    /// What its terminal showed.
     terminal: String,
     exit_code: Option<i32>,
     output: Option<Value>,
@@ -33,7 +32,7 @@ impl AcpCodec {
             return;
         }
         self.at_work(now, out);
-        self.messages.pause();
+        self.emit.messages.pause();
         let id = call.tool_call_id.clone();
         let before = self.emit.tools.find(&id).map(|tool| tool.arguments.clone());
         let status = call.status.clone();
@@ -103,12 +102,11 @@ impl AcpCodec {
             tool.native.shown = shown;
         }
         tool.native.output = call.raw_output.filter(|value| !value.is_null()).or(tool.native.output.take());
-        if let Some(meta) = call.meta {
-            tool.parent =
-                meta.claude.and_then(|claude| claude.parent_tool_use_id).map(Into::into).or(tool.parent.take());
-            tool.native.terminal.push_str(meta.terminal_output.map(|output| output.data).unwrap_or_default().as_str());
-            tool.native.exit_code = meta.terminal_exit.and_then(|exit| exit.exit_code).or(tool.native.exit_code);
-        }
+        let meta = &call.meta;
+        tool.parent = meta.field("claudeCode").text("parentToolUseId").map(Into::into).or(tool.parent.take());
+        tool.native.terminal.push_str(meta.field("terminal_output").text("data").unwrap_or_default());
+        let exit_code = meta.field("terminal_exit").field("exit_code").and_then(Value::as_i64);
+        tool.native.exit_code = exit_code.and_then(|code| code.try_into().ok()).or(tool.native.exit_code);
     }
 
     /// Emits what a running call shows beyond what it showed.
@@ -151,11 +149,9 @@ impl AcpCodec {
             None => "the agent did not say why".to_owned(),
         };
         let end = ToolEnd { result: said, error: Some(error), exit_code, changes, ..ToolEnd::of(outcome) };
-        let clock = self.clock(now);
-        self.emit.end_tool(&tool, end, clock, out);
+        self.emit.end_tool(&tool, end, now, out);
     }
 
-    /// News of a call that is over already.
     fn late(&mut self, call: ToolCall, out: &mut Step) {
         let shown = Shown::of(call.content.as_deref().unwrap_or_default(), &[]);
         let result = Some(shown.text).filter(|text| !text.is_empty()).map(Value::from);

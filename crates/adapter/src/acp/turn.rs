@@ -8,9 +8,11 @@ use serde_json::{Map, Value};
 use super::decode::AcpCodec;
 use super::open::said;
 use super::tools::Native;
-use super::wire::{PromptDone, Quota, RpcError, Usage};
+use super::wire::RpcError;
 use crate::codec::{End, Step};
-use crate::emit::{DENIED, EndFacts, NoEnd, OpenTool};
+use crate::emit::{EndFacts, NoEnd, OpenTool};
+use crate::json::JsonFields as _;
+use crate::line::message_in;
 
 /// What the session has used and cost so far.
 #[derive(Debug, Default)]
@@ -24,22 +26,22 @@ pub(super) struct SessionUsage {
 impl SessionUsage {
     /// `usage_update`: the cost of the whole session.
     pub(super) fn cost_is(&mut self, update: &Map<String, Value>) {
-        let Some(cost) = update.get("cost") else { return };
-        let dollars = cost.get("currency").and_then(Value::as_str).is_none_or(|currency| currency == "USD");
-        if let Some(amount) = cost.get("amount").and_then(Value::as_f64).filter(|_| dollars) {
+        let cost = update.field("cost");
+        let in_dollars = cost.text("currency").is_none_or(|currency| currency == "USD");
+        if let Some(amount) = cost.field("amount").and_then(Value::as_f64).filter(|_| in_dollars) {
             self.cost = Some(amount);
         }
     }
 
-    fn models(&mut self, quota: &Quota) {
-        for one in &quota.model_usage {
-            let count = &one.token_count;
-            if let (Some(input), Some(output)) = (count.input_so_far, count.output_so_far) {
-                self.models.entry(one.model.clone()).or_default().usage = TokenUsage::of(input, output);
-            } else if count.input_tokens.is_some() || count.output_tokens.is_some() {
-                let turn = TokenUsage::of(count.input_tokens.unwrap_or(0), count.output_tokens.unwrap_or(0));
-                let sum = self.models.entry(one.model.clone()).or_default();
-                sum.usage = sum.usage.plus(turn);
+    /// What each model used, as Gemini CLI reports it: in this turn, or so far.
+    fn models(&mut self, usage: &[Value]) {
+        for one in usage {
+            let (Some(model), count) = (one.string("model"), one.field("token_count")) else { continue };
+            if let (Some(input), Some(output)) = (count.number("inputTokens"), count.number("outputTokens")) {
+                self.models.entry(model).or_default().usage = TokenUsage::of(input, output);
+            } else if count.number("input_tokens").or(count.number("output_tokens")).is_some() {
+                let sum = self.models.entry(model).or_default();
+                sum.usage = sum.usage.plus(TokenUsage::of(count.count("input_tokens"), count.count("output_tokens")));
             }
         }
     }
@@ -51,51 +53,47 @@ impl SessionUsage {
 }
 
 impl AcpCodec {
-    pub(super) fn prompt_done(&mut self, done: PromptDone, now: Timestamp, out: &mut Step) {
-        self.session.history_over();
+    pub(super) fn prompt_done(&mut self, reply: &Value, now: Timestamp, out: &mut Step) {
+        self.session.in_history = false;
         self.emit.turns.begin(now, out);
-        let word = done.stop_reason;
-        let (status, error) = match word.as_str() {
-            "cancelled" => (TurnStatus::Cancelled, None),
-            "max_tokens" => {
-                (TurnStatus::Failed, Some("the answer was cut off: the model's limit of tokens is reached"))
-            }
-            "max_turn_requests" => (TurnStatus::Failed, Some("the limit of model requests in one turn is reached")),
-            "refusal" => (TurnStatus::Failed, Some("the model refuses to go on with this conversation")),
-            _ => (TurnStatus::Completed, None),
+        let word = reply.string("stopReason").unwrap_or_default();
+        let failed = match word.as_str() {
+            "max_tokens" => Some("the answer was interrupted: the model's limit of tokens is reached"),
+            "max_turn_requests" => Some("the limit of model requests in one turn is reached"),
+            "refusal" => Some("the model refuses to go on with this conversation"),
+            _ => None,
         };
-        if let Some(why) = error {
+        let status = match (failed, word.as_str()) {
+            (Some(_), _) => TurnStatus::Failed,
+            (None, "cancelled") => TurnStatus::Cancelled,
+            (None, _) => TurnStatus::Completed,
+        };
+        if let Some(why) = failed {
             let error = AgentError::new(AgentErrorKind::Unknown, why).of(self.flavor.agent()).code(&word);
             out.events.push(EventKind::Error(error));
         }
-        let quota = done.meta.and_then(|meta| meta.quota);
-        if let Some(quota) = &quota {
-            self.spent.models(quota);
-        }
-        let counted = quota.map(|quota| quota.token_count);
-        let usage = done
-            .usage
-            .as_ref()
-            .map(tokens)
-            .or_else(|| counted.map(|count| TokenUsage::of(count.input_tokens, count.output_tokens)));
-        let text = self.messages.closing_words().filter(|_| status == TurnStatus::Completed);
+        let quota = reply.field("_meta").field("quota");
+        self.spent.models(quota.list("model_usage"));
+        let counted = quota.map(|quota| quota.field("token_count"));
+        let counted = counted.map(|count| TokenUsage::of(count.count("input_tokens"), count.count("output_tokens")));
+        let text = self.emit.messages.closing_words().filter(|_| status == TurnStatus::Completed);
         let turn = TurnEnd {
-            usage,
+            usage: reply.field("usage").filter(|usage| usage.is_object()).map(tokens).or(counted),
             cost_usd: self.spent.turn_cost(),
             total_cost_usd: self.spent.cost,
             model_usage: self.spent.models.clone(),
             text,
-            error: error.map(str::to_owned),
+            error: failed.map(str::to_owned),
             native_status: Some(word),
             ..TurnEnd::of(status)
         };
         self.turn_over(turn, now, out);
     }
 
-    /// The prompt was answered with an error.
     pub(super) fn prompt_failed(&mut self, error: &RpcError, now: Timestamp, out: &mut Step) {
         self.emit.turns.begin(now, out);
-        let said = plain(&said(error));
+        let said = said(error);
+        let said = message_in(&said).unwrap_or(said);
         let kind = match error.code {
             -32000 | 401 | 403 => AgentErrorKind::PermissionDenied,
             code if (-32700..=-32600).contains(&code) => AgentErrorKind::ProtocolError,
@@ -110,9 +108,7 @@ impl AcpCodec {
     /// Ends the turn, after all that must not outlive it; then the prompt that waits, if one does.
     pub(super) fn turn_over(&mut self, turn: TurnEnd, now: Timestamp, out: &mut Step) {
         self.close_turn_work(now, out);
-        let turn = TurnEnd { denials: self.emit.tools.take_denials(), ..turn };
-        self.messages.turn_over();
-        self.emit.turns.complete(turn, self.clock(now), out);
+        self.emit.complete_turn(turn, now, out);
         self.prompt_next(now, out);
     }
 
@@ -127,9 +123,8 @@ impl AcpCodec {
     }
 
     fn close_tools(&mut self, is_over: impl FnMut(&OpenTool<Native>) -> bool, now: Timestamp, out: &mut Step) {
-        let no_end = NoEnd { why: self.emit.turns.why_no_end(), why_denied: Some(DENIED) };
-        let clock = self.clock(now);
-        self.emit.tools.close(is_over, no_end, clock, out);
+        let no_end = NoEnd::of_silent_agent(self.emit.turns.is_cancelling());
+        self.emit.close_tools(is_over, no_end, now, out);
     }
 
     pub(super) fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
@@ -137,27 +132,20 @@ impl AcpCodec {
             return;
         }
         self.close_turn_work(now, out);
-        if let Some(why) = self.session.never_began() {
+        if let Some(why) = self.session.refusal.take().filter(|_| !self.emit.session.started) {
             self.emit.turns.failed_for_good(why);
         }
-        self.emit.turns.end(end, EndFacts::default(), self.clock(now), out);
+        self.emit.end_session(end, EndFacts::default(), now, out);
     }
 }
 
-fn tokens(usage: &Usage) -> TokenUsage {
-    let sum = TokenUsage::of(usage.input_tokens, usage.output_tokens);
+fn tokens(usage: &Value) -> TokenUsage {
+    let sum = TokenUsage::of(usage.count("inputTokens"), usage.count("outputTokens"));
     TokenUsage {
-        cached_tokens: usage.cached_read_tokens,
-        cache_creation_tokens: usage.cached_write_tokens,
-        reasoning_tokens: usage.thought_tokens,
-        total_tokens: usage.total_tokens.unwrap_or(sum.total_tokens),
+        cached_tokens: usage.number("cachedReadTokens"),
+        cache_creation_tokens: usage.number("cachedWriteTokens"),
+        reasoning_tokens: usage.number("thoughtTokens"),
+        total_tokens: usage.number("totalTokens").unwrap_or(sum.total_tokens),
         ..sum
     }
-}
-
-/// The message inside an error that is itself JSON, as model servers write them.
-fn plain(said: &str) -> String {
-    let inner = serde_json::from_str::<Value>(said).ok();
-    let inner = inner.and_then(|value| value.get("error")?.get("message")?.as_str().map(str::to_owned));
-    inner.unwrap_or_else(|| said.to_owned())
 }

@@ -1,28 +1,22 @@
 //! Answers: what somebody decided, as Claude wants to hear it.
 
-use multitap_event::{ChoiceKind, Decide, Details, EditedCall, ElicitationAnswer, EventKind, answer_option, option};
+use multitap_event::{AskedQuestion, ChoiceKind, Decide, Details, EditedCall, ElicitationAnswer, option};
 use serde_json::{Map, Value, json};
 
 use super::approve::Rule;
 use super::change::Wanted;
 use super::control::success;
 use super::decode::ClaudeCodec;
-use super::encode::refused;
 use super::question::{CANCEL_ALWAYS, Open, Via, allows_rules, headline, kind, saves_rules};
 use super::wire::AskedTool;
 use crate::codec::Step;
+use crate::form;
 
 impl ClaudeCodec {
     /// Somebody answered. An answer that was not offered changes nothing. One that was, and cannot be carried out, is a
     /// no that says why: the ruling stands, and Claude must not wait for another.
     pub(super) fn decide(&mut self, decide: &Decide, out: &mut Step) {
-        let (open, choice) = match self.emit.questions.answered(decide) {
-            Ok(answered) => answered,
-            Err(refused) => {
-                out.events.push(EventKind::Error(refused));
-                return;
-            }
-        };
+        let Some((open, choice)) = self.emit.questions.answered_by(decide, out) else { return };
         if open.native.via == Via::Elicitation {
             // The check above has found that the answer fits, so cancelling is for what cannot happen.
             let answer = ElicitationAnswer::of(&open.question, decide).unwrap_or(ElicitationAnswer::Cancel);
@@ -32,13 +26,12 @@ impl ClaudeCodec {
         }
         let mut kind = choice.kind;
         let mut decide = decide.clone();
-        let read = |wanted: &Wanted| self.files.read(&wanted.path_in(self.session.cwd()));
-        let input = match input(open, &decide, read) {
+        let input = match self.input(open, &decide) {
             Ok(input) => input,
             Err(_) if kind.rejects() => Map::new(),
             Err(why) => {
                 let why = format!("the answer could not be carried out, so nothing was done: {why}");
-                out.events.push(EventKind::Error(refused(why.as_str())));
+                self.emit.refuse(why.as_str(), out);
                 kind = ChoiceKind::RejectOnce;
                 decide = Decide::new(&decide.question_id, option::CANCEL).with_feedback(why);
                 Map::new()
@@ -74,10 +67,52 @@ impl ClaudeCodec {
     /// What an edited answer would make of the call it is about.
     pub(super) fn edit(&self, decide: &Decide) -> Result<EditedCall, String> {
         let (open, _) = self.emit.questions.answered(decide).map_err(|refused| refused.message)?;
-        let read = |wanted: &Wanted| self.files.read(&wanted.path_in(self.session.cwd()));
-        let asked = AskedTool { input: input(open, decide, read)?, ..open.native.asked.clone() };
+        let asked = AskedTool { input: self.input(open, decide)?, ..open.native.asked.clone() };
         let details = self.details(&asked);
         Ok(EditedCall::new(headline(&asked, &details), asked.input, details))
+    }
+
+    /// The arguments to run with: Claude's, or those the answer brings.
+    fn input(&self, open: &Open, decide: &Decide) -> Result<Map<String, Value>, String> {
+        if let Details::Input { questions } = &open.question.details {
+            return answers(questions, open, decide);
+        }
+        let asked = &open.native.asked;
+        let mut input = match &decide.new_input {
+            Some(input) => {
+                only_content(&asked.tool_name, &asked.input, input)?;
+                input.clone()
+            }
+            None => asked.input.clone(),
+        };
+        let Some(text) = &decide.new_content else { return Ok(input) };
+        let key = match asked.tool_name.as_str() {
+            "Bash" | "PowerShell" => "command",
+            "Write" => "content",
+            "NotebookEdit" => "new_source",
+            "Edit" | "MultiEdit" => return self.whole_file(input, &asked.tool_name, text),
+            name => return Err(format!("{name} takes no new content; give its arguments as newInput")),
+        };
+        input.insert(key.to_owned(), text.as_str().into());
+        Ok(input)
+    }
+
+    /// An edit that leaves the file with just that text.
+    fn whole_file(&self, mut input: Map<String, Value>, tool: &str, text: &str) -> Result<Map<String, Value>, String> {
+        let wanted = Wanted::of(tool, &input).ok_or("the edit could not be read")?;
+        let current = self.files.read(&wanted.path_in(self.emit.session.cwd.as_deref()));
+        let current = current.ok_or_else(|| format!("{} cannot be read as text", wanted.path))?;
+        // Claude knows the file's lines without carriage returns, and puts them back itself.
+        let plain = |text: &str| text.replace("\r\n", "\n");
+        let (old, new) = (plain(&current), plain(text));
+        if tool == "MultiEdit" {
+            input.insert("edits".to_owned(), json!([{ "old_string": old, "new_string": new }]));
+        } else {
+            input.insert("old_string".to_owned(), old.into());
+            input.insert("new_string".to_owned(), new.into());
+            input.insert("replace_all".to_owned(), false.into());
+        }
+        Ok(input)
     }
 }
 
@@ -157,30 +192,6 @@ fn rule(asked: &AskedTool, decide: &Decide, kind: ChoiceKind) -> Option<Rule> {
     }
 }
 
-/// The arguments to run with: Claude's, or those the answer brings.
-fn input(open: &Open, decide: &Decide, read: impl Fn(&Wanted) -> Option<String>) -> Result<Map<String, Value>, String> {
-    if let Details::Input { .. } = open.question.details {
-        return answers(open, decide);
-    }
-    let asked = &open.native.asked;
-    let mut input = match &decide.new_input {
-        Some(input) => {
-            only_content(&asked.tool_name, &asked.input, input)?;
-            input.clone()
-        }
-        None => asked.input.clone(),
-    };
-    let Some(text) = &decide.new_content else { return Ok(input) };
-    match open.native.asked.tool_name.as_str() {
-        "Bash" | "PowerShell" => input.insert("command".to_owned(), text.as_str().into()),
-        "Write" => input.insert("content".to_owned(), text.as_str().into()),
-        "NotebookEdit" => input.insert("new_source".to_owned(), text.as_str().into()),
-        "Edit" | "MultiEdit" => return whole_file(input, &open.native.asked.tool_name, text, read),
-        name => return Err(format!("{name} takes no new content; give its arguments as newInput")),
-    };
-    Ok(input)
-}
-
 /// The arguments of a tool that say what is written or run, rather than where or how. Claude checks the call that it
 /// asked about against its own rules, and runs an edited one unchecked.
 fn content_arguments(tool: &str) -> &'static [&'static str] {
@@ -210,63 +221,13 @@ fn only_content(tool: &str, asked: &Map<String, Value>, new: &Map<String, Value>
     Ok(())
 }
 
-/// An edit that leaves the file with just that text.
-fn whole_file(
-    mut input: Map<String, Value>,
-    tool: &str,
-    text: &str,
-    read: impl Fn(&Wanted) -> Option<String>,
-) -> Result<Map<String, Value>, String> {
-    let wanted = Wanted::of(tool, &input).ok_or("the edit could not be read")?;
-    let current = read(&wanted).ok_or_else(|| format!("{} cannot be read as text", wanted.path))?;
-    // Claude knows the file's lines without carriage returns, and puts them back itself.
-    let plain = |text: &str| text.replace("\r\n", "\n");
-    let (old, new) = (plain(&current), plain(text));
-    if tool == "MultiEdit" {
-        input.insert("edits".to_owned(), json!([{ "old_string": old, "new_string": new }]));
-    } else {
-        input.insert("old_string".to_owned(), old.into());
-        input.insert("new_string".to_owned(), new.into());
-        input.insert("replace_all".to_owned(), false.into());
-    }
-    Ok(input)
-}
-
 /// The answers to what Claude wants to know, put beside its questions.
-fn answers(open: &Open, decide: &Decide) -> Result<Map<String, Value>, String> {
-    let Details::Input { questions } = &open.question.details else { return Err("no questions".to_owned()) };
-    let mut answers = Map::new();
-    let own_words = decide.feedback.as_deref().filter(|text| !text.is_empty());
-    if let [one] = questions.as_slice() {
-        let chosen = (0..one.labels.len()).find(|index| decide.option_id.as_str() == answer_option(*index));
-        if let Some(label) = chosen.map(|index| &one.labels[index]) {
-            let answer = own_words.map_or_else(|| label.clone(), |words| format!("{label}: {words}"));
-            answers.insert(one.question.clone(), answer.into());
-        }
-    }
-    for (question, answer) in decide.answers.iter().flatten() {
-        answers.insert(question.clone(), as_words(answer).into());
-    }
-    for question in questions {
-        match own_words {
-            _ if answers.contains_key(&question.question) => {}
-            Some(words) => {
-                answers.insert(question.question.clone(), words.into());
-            }
-            None => return Err(format!("no answer to \"{}\"", question.question)),
-        }
-    }
+fn answers(questions: &[AskedQuestion], open: &Open, decide: &Decide) -> Result<Map<String, Value>, String> {
+    let given = form::answers(questions, decide, |label, words| vec![format!("{label}: {words}")])?;
+    // Claude takes words only: several answers to one question stand in one text, between commas.
+    let given = given.into_iter().map(|words| Value::from(words.join(", ")));
+    let answers: Map<_, _> = questions.iter().map(|one| one.question.clone()).zip(given).collect();
     let mut input = decide.new_input.clone().unwrap_or_else(|| open.native.asked.input.clone());
     input.insert("answers".to_owned(), answers.into());
     Ok(input)
-}
-
-/// Claude takes words only: several answers to one question stand in one text, between commas.
-fn as_words(answer: &Value) -> String {
-    match answer {
-        Value::String(text) => text.clone(),
-        Value::Array(several) => several.iter().map(as_words).collect::<Vec<_>>().join(", "),
-        Value::Null => String::new(),
-        other => other.to_string(),
-    }
 }

@@ -13,6 +13,7 @@ use super::name::mcp;
 use super::question::{Via, how_it_runs};
 use super::wire::AskedTool;
 use crate::codec::Step;
+use crate::json::JsonFields as _;
 
 /// The server's name in Claude.
 pub(super) const SERVER: &str = "multitap";
@@ -53,7 +54,7 @@ impl Covers {
     fn like(asked: &AskedTool) -> Self {
         match asked.tool_name.as_str() {
             "Bash" | "PowerShell" => {
-                let command = asked.input.get("command").and_then(Value::as_str).unwrap_or_default();
+                let command = asked.input.text("command").unwrap_or_default();
                 Self::Command(command.to_owned(), how_it_runs(&asked.input).collect())
             }
             "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => Self::Edits,
@@ -90,43 +91,41 @@ impl Approver {
 impl ClaudeCodec {
     /// A JSON-RPC message to our server.
     pub(super) fn mcp_message(&mut self, request_id: &str, mut request: Map<String, Value>, out: &mut Step) {
-        let ours = self.approver.is_some() && request.get("server_name").and_then(Value::as_str) == Some(SERVER);
+        let ours = self.approver.is_some() && request.text("server_name") == Some(SERVER);
         if !ours {
             out.lines.push(refusal(request_id, "there is no such MCP server here"));
             out.events.push(note("mcp_message", Some("refused: no such server".to_owned()), request));
             return;
         }
         let message = request.shift_remove("message").unwrap_or_default();
-        let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
+        let method = message.text("method").unwrap_or_default();
         let params = message.get("params").cloned().unwrap_or_default();
-        let Some(id) = message.get("id").filter(|id| !id.is_null()).cloned() else {
+        let Some(id) = message.field("id").cloned() else {
             if method == "notifications/cancelled" {
                 let call = params.get("requestId").cloned().unwrap_or_default();
-                self.take_back(|asked| matches!(&asked.via, Via::Tool { rpc_id } if *rpc_id == call), out);
+                self.withdraw(|asked| matches!(&asked.via, Via::Tool { rpc_id } if *rpc_id == call), out);
             }
             out.lines.push(success(request_id, &json!({ "mcp_response": { "jsonrpc": "2.0", "result": {} } })));
             return;
         };
-        let result = match method {
-            "initialize" => json!({
-                "protocolVersion": params.get("protocolVersion").cloned().unwrap_or_else(|| "2025-06-18".into()),
-                "capabilities": { "tools": {} },
-                "serverInfo": { "name": SERVER, "version": env!("CARGO_PKG_VERSION") },
-            }),
-            "ping" => json!({}),
-            "tools/list" => json!({ "tools": [tool()] }),
+        let (key, value) = match method {
+            "initialize" => {
+                let result = json!({
+                    "protocolVersion": params.get("protocolVersion").cloned().unwrap_or_else(|| "2025-06-18".into()),
+                    "capabilities": { "tools": {} },
+                    "serverInfo": { "name": SERVER, "version": env!("CARGO_PKG_VERSION") },
+                });
+                ("result", result)
+            }
+            "ping" => ("result", json!({})),
+            "tools/list" => ("result", json!({ "tools": [tool()] })),
             "tools/call" => {
                 self.approve(request_id, id, params, out);
                 return;
             }
-            _ => {
-                let error = json!({ "code": -32601, "message": format!("no method '{method}'") });
-                let response = json!({ "jsonrpc": "2.0", "id": id, "error": error });
-                out.lines.push(success(request_id, &json!({ "mcp_response": response })));
-                return;
-            }
+            _ => ("error", json!({ "code": -32601, "message": format!("no method '{method}'") })),
         };
-        let response = json!({ "jsonrpc": "2.0", "id": id, "result": result });
+        let response = json!({ "jsonrpc": "2.0", "id": id, key: value });
         out.lines.push(success(request_id, &json!({ "mcp_response": response })));
     }
 
@@ -141,7 +140,7 @@ impl ClaudeCodec {
         };
         let ruled = self.approver.as_ref().and_then(|approver| approver.ruled(&asked));
         // What was allowed before plan mode is not allowed in it.
-        let Some(allows) = ruled.filter(|allows| !(*allows && self.session.is_planning())) else {
+        let Some(allows) = ruled.filter(|allows| !(*allows && self.is_planning())) else {
             self.ask(asked, request_id.to_owned(), via, out);
             return;
         };

@@ -1,6 +1,5 @@
 //! File changes: what a file tool did, from what it reports; and what it would do, for questions.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use multitap_event::{FileChange, FileChangeType};
@@ -9,66 +8,56 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::tools::OpenTool;
-use super::wire::{EditStep, FileResult, Hunk};
+use super::wire::EditStep;
 use crate::codec::Files;
 use crate::diff;
+use crate::json::JsonFields as _;
 
 /// The change a finished call made to a file, if it made one.
 pub(super) fn of(tool: &OpenTool, structured: Option<&RawValue>, said: Option<&str>) -> Option<FileChange> {
     if !matches!(tool.name.as_str(), "Write" | "Edit" | "MultiEdit" | "NotebookEdit") {
         return None;
     }
-    let reported: Option<FileResult> = structured.and_then(|structured| serde_json::from_str(structured.get()).ok());
-    let reported = reported.filter(|reported| reported.file_path.is_some());
-    let (path, change_type, before, after, diff) = match reported {
-        Some(reported) => from_result(reported)?,
-        None => from_arguments(tool, said)?,
+    let reported: Value = structured.and_then(|written| serde_json::from_str(written.get()).ok()).unwrap_or_default();
+    let mut change = from_result(tool, &reported).or_else(|| from_arguments(tool, said))?;
+    let whole_diff = |change: &FileChange| {
+        Some(diff::unified(&change.file_path, change.before.as_deref(), change.after.as_deref()?))
     };
-    let diff = diff
-        .or_else(|| Some(diff::unified(&path, before.as_deref(), after.as_deref()?)))
-        .filter(|diff| !diff.is_empty());
-    Some(FileChange {
-        file_path: path,
-        change_type,
-        diff,
-        before,
-        after,
-        tool_id: Some(tool.id.clone()),
-        old_path: None,
-    })
+    change.diff = change.diff.take().or_else(|| whole_diff(&change)).filter(|diff| !diff.is_empty());
+    Some(change)
 }
 
-type Change = (String, FileChangeType, Option<String>, Option<String>, Option<String>);
-
-fn from_result(reported: FileResult) -> Option<Change> {
-    let path = reported.file_path?;
-    let created =
-        reported.kind.as_deref() == Some("create") || (reported.kind.is_none() && reported.original_file.is_none());
-    let steps = match (reported.old_string, reported.new_string, reported.edits) {
-        (Some(old_string), Some(new_string), _) => {
-            vec![EditStep { old_string, new_string, replace_all: reported.replace_all.unwrap_or(false) }]
-        }
-        (_, _, Some(edits)) => edits,
-        _ => Vec::new(),
+/// What a file tool reports of its work. Older versions wrote some keys with underscores.
+fn from_result(tool: &OpenTool, reported: &Value) -> Option<FileChange> {
+    let either = |key: &str, older: &str| reported.string(key).or_else(|| reported.string(older));
+    let path = either("filePath", "notebook_path")?;
+    let before = either("originalFile", "original_file");
+    let created = reported.text("type").map_or(before.is_none(), |kind| kind == "create");
+    let steps = match EditStep::deserialize(reported) {
+        Ok(step) if reported.text("oldString").is_some() => vec![step],
+        _ => reported.field("edits").and_then(|edits| Vec::deserialize(edits).ok()).unwrap_or_default(),
     };
-    let before = reported.original_file;
-    let after = reported.content.or_else(|| apply(before.as_deref().unwrap_or_default(), &steps));
-    let diff = reported.structured_patch.filter(|hunks| !hunks.is_empty()).map(|hunks| patch(&path, &hunks));
-    let change_type = if created { FileChangeType::Created } else { FileChangeType::Modified };
-    Some((path, change_type, before, after, diff))
+    let after = either("content", "updated_file");
+    let after = after.or_else(|| apply(before.as_deref().unwrap_or_default(), &steps));
+    let hunks = Some(reported.list("structuredPatch")).filter(|hunks| !hunks.is_empty());
+    let diff = hunks.map(|hunks| patch(&path, hunks));
+    Some(FileChange { diff, before, after, ..FileChange::of(path, change_type(created), &tool.id) })
 }
 
 /// A sub-agent's calls, and those of older versions, come without a structured result.
-fn from_arguments(tool: &OpenTool, said: Option<&str>) -> Option<Change> {
+fn from_arguments(tool: &OpenTool, said: Option<&str>) -> Option<FileChange> {
     let wanted = Wanted::of(&tool.name, &tool.arguments)?;
     let created = matches!(wanted.what, What::Whole(_)) && said.is_some_and(|said| said.contains("created"));
-    let change_type = if created { FileChangeType::Created } else { FileChangeType::Modified };
     let diff = wanted.fragment_diff();
     let after = match wanted.what {
         What::Whole(text) => Some(text),
         What::Steps(_) | What::Cell(_) => None,
     };
-    Some((wanted.path, change_type, None, after, diff))
+    Some(FileChange { diff, after, ..FileChange::of(wanted.path, change_type(created), &tool.id) })
+}
+
+fn change_type(created: bool) -> FileChangeType {
+    if created { FileChangeType::Created } else { FileChangeType::Modified }
 }
 
 /// What a file tool is asked to do.
@@ -86,13 +75,13 @@ pub(super) enum What {
 
 impl Wanted {
     pub(super) fn of(tool: &str, arguments: &Map<String, Value>) -> Option<Self> {
-        let text = |key: &str| arguments.get(key).and_then(Value::as_str).map(str::to_owned);
+        let text = |key: &str| arguments.string(key);
         let what = match tool {
             "Write" => What::Whole(text("content")?),
             "Edit" => What::Steps(vec![EditStep {
                 old_string: text("old_string")?,
                 new_string: text("new_string")?,
-                replace_all: arguments.get("replace_all").and_then(Value::as_bool).unwrap_or(false),
+                replace_all: arguments.flag("replace_all"),
             }]),
             "MultiEdit" => What::Steps(Vec::deserialize(arguments.get("edits")?).ok()?),
             "NotebookEdit" => What::Cell(text("new_source")?),
@@ -195,18 +184,14 @@ fn apply_as_claude(before: &str, steps: &[EditStep]) -> Option<String> {
 }
 
 /// Claude's hunks as a unified diff.
-fn patch(path: &str, hunks: &[Hunk]) -> String {
-    let path = path.trim_start_matches('/');
-    let mut text = format!("--- a/{path}\n+++ b/{path}\n");
-    for hunk in hunks {
-        // Writing to a String cannot fail.
-        writeln!(text, "@@ -{},{} +{},{} @@", hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines).ok();
-        for line in &hunk.lines {
-            text.push_str(line);
-            text.push('\n');
-        }
-    }
-    text
+fn patch(path: &str, hunks: &[Value]) -> String {
+    let hunk = |hunk: &Value| {
+        let [old, old_lines, new, new_lines] =
+            ["oldStart", "oldLines", "newStart", "newLines"].map(|key| hunk.count(key));
+        let lines: String = hunk.list("lines").iter().filter_map(Value::as_str).flat_map(|line| [line, "\n"]).collect();
+        format!("@@ -{old},{old_lines} +{new},{new_lines} @@\n{lines}")
+    };
+    diff::headed(path, None, &hunks.iter().map(hunk).collect::<String>())
 }
 
 #[cfg(test)]

@@ -6,12 +6,11 @@ use serde_json::{Map, Value, json};
 
 use super::approve::SERVER;
 use super::decode::{ClaudeCodec, note};
-use super::encode::refused;
 use super::question::Via;
-use super::wire::{AskedTool, ControlCancel, ControlRequest, ControlResponse, Reply};
+use super::wire::{AskedTool, ControlRequest, ControlResponse, Reply};
 use crate::codec::Step;
+use crate::json::{JsonFields as _, one};
 
-/// One thing we ask.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum AgentRequest {
     Initialize,
@@ -35,7 +34,6 @@ impl AgentRequest {
         }
     }
 
-    /// The setting that it changes.
     fn setting(&self) -> Option<Setting> {
         match self {
             Self::Mode(_) => Some(Setting::Mode),
@@ -53,7 +51,7 @@ impl AgentRequest {
             Self::Mode(mode) => format!("mode '{mode}'"),
             Self::Model(model) => format!("model '{model}'"),
             Self::Thinking(_) => "a limit for thinking".to_owned(),
-            Self::Query(what) => format!("to tell {what:?}").to_lowercase(),
+            Self::Query(what) => format!("to report {what:?}").to_lowercase(),
         }
     }
 }
@@ -61,13 +59,11 @@ impl AgentRequest {
 /// The id of the first request.
 const INITIALIZE: &str = "multitap-init";
 
-/// The line that answers a request of Claude's.
 pub(super) fn success(request_id: &str, response: &Value) -> String {
     let response = json!({ "subtype": "success", "request_id": request_id, "response": response });
     json!({ "type": "control_response", "response": response }).to_string()
 }
 
-/// The line that refuses one.
 pub(super) fn refusal(request_id: &str, error: &str) -> String {
     let response = json!({ "subtype": "error", "request_id": request_id, "error": error });
     json!({ "type": "control_response", "response": response }).to_string()
@@ -88,7 +84,6 @@ impl ClaudeCodec {
         request(INITIALIZE, &asked)
     }
 
-    /// The line that asks Claude something.
     pub(super) fn send_request(&mut self, asked: AgentRequest) -> String {
         let body = asked.request();
         request(&format!("multitap-{}", self.emit.requests.open(asked)), &body)
@@ -115,7 +110,7 @@ impl ClaudeCodec {
             error.refused_setting = asked.as_ref().and_then(AgentRequest::setting);
             match &asked {
                 Some(AgentRequest::Mode(mode)) => {
-                    self.session.mode_refused(mode);
+                    self.emit.session.asked_modes.answered(mode);
                     error.refused_value = Some(mode.clone());
                 }
                 Some(AgentRequest::Model(model)) => error.refused_value = Some(model.clone()),
@@ -128,20 +123,19 @@ impl ClaudeCodec {
         }
         let response = response.unwrap_or_default();
         match asked.or_else(|| guess(&response)) {
-            Some(AgentRequest::Initialize) => self.session.initialized(response, out),
+            Some(AgentRequest::Initialize) => self.initialized(response, out),
             Some(AgentRequest::Mode(mode)) => {
-                let now = response.get("mode").and_then(Value::as_str).map_or_else(|| mode.clone(), str::to_owned);
+                let now = response.string("mode").unwrap_or_else(|| mode.clone());
                 if now != mode {
-                    self.session.mode_refused(&mode);
+                    self.emit.session.asked_modes.answered(&mode);
                     let why = format!("claude refused mode '{mode}': it is in mode '{now}'");
-                    out.events.push(EventKind::Error(refused(why).refusing(Setting::Mode, mode)));
+                    out.events.push(EventKind::Error(self.emit.refused(why).refusing(Setting::Mode, mode)));
                 }
-                self.session.mode_is(Some(now), out);
+                self.mode_is(Some(now), out);
             }
-            Some(AgentRequest::Model(model)) => self.session.model_chosen(model, out),
+            Some(AgentRequest::Model(model)) => self.model_chosen(model, out),
             Some(AgentRequest::Thinking(tokens)) => {
-                let data = Map::from_iter([("tokens".to_owned(), json!(tokens))]);
-                out.events.push(note("thinkingLimit", None, data));
+                out.events.push(note("thinkingLimit", None, one("tokens", tokens)));
             }
             Some(AgentRequest::Query(what)) => out.events.push(answer(what, response)),
             Some(AgentRequest::Interrupt) => {}
@@ -151,9 +145,9 @@ impl ClaudeCodec {
 
     pub(super) fn control_request(&mut self, line: ControlRequest, out: &mut Step) {
         let ControlRequest { request_id, request } = line;
-        let subtype = request.get("subtype").and_then(Value::as_str).unwrap_or("control_request").to_owned();
+        let subtype = request.text("subtype").unwrap_or("control_request").to_owned();
         if subtype != "mcp_message" {
-            self.session.under_way(None, out);
+            self.under_way(None, out);
         }
         match subtype.as_str() {
             "can_use_tool" => match AskedTool::deserialize(Value::Object(request.clone())) {
@@ -175,15 +169,10 @@ impl ClaudeCodec {
             }
         }
     }
-
-    pub(super) fn control_cancel(&mut self, line: &ControlCancel, out: &mut Step) {
-        self.take_back(|asked| asked.request_id == line.request_id, out);
-    }
 }
 
 /// What a recorded answer answers, when the question is not in the recording.
 fn guess(response: &Map<String, Value>) -> Option<AgentRequest> {
-    let text = |key: &str| response.get(key).and_then(Value::as_str).map(str::to_owned);
     if response.contains_key("commands") {
         Some(AgentRequest::Initialize)
     } else if response.contains_key("still_queued") {
@@ -193,7 +182,7 @@ fn guess(response: &Map<String, Value>) -> Option<AgentRequest> {
     } else if response.contains_key("categories") {
         Some(AgentRequest::Query(Query::Context))
     } else if response.len() == 1 {
-        text("mode").map(AgentRequest::Mode).or_else(|| text("model").map(AgentRequest::Model))
+        response.string("mode").map(AgentRequest::Mode).or_else(|| response.string("model").map(AgentRequest::Model))
     } else {
         None
     }

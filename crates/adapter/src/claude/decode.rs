@@ -1,6 +1,4 @@
-//! Claude's lines to events: one line in, its events out.
-//!
-//! Here is only the fork in the road; each sort of line has its file beside this one.
+//! Claude's lines to events: one line in, its events out. Each sort of line has its file beside this one.
 
 use std::fmt;
 
@@ -12,13 +10,15 @@ use super::approve::Approver;
 use super::control::AgentRequest;
 use super::message::Texts;
 use super::question::Native;
-use super::session::Session;
+use super::session::{Session, TRANSPORT};
+use super::system::auth_status;
 use super::todo::Todos;
 use super::tools::Background;
 use super::turn::TurnFacts;
-use super::wire::{self, Block, Stream};
+use super::wire::{Block, ControlCancel};
 use crate::codec::{Codec, End, Files, NoFiles, Step, read};
-use crate::emit::{self, Emitter};
+use crate::emit::{self, Emitter, SessionFacts};
+use crate::json::JsonFields as _;
 use crate::line::{typed, unrecognized};
 
 /// Claude Code's dialect: `stream-json` in both directions, with the control protocol.
@@ -49,8 +49,8 @@ impl ClaudeCodec {
     pub fn recorded() -> Self {
         Self {
             files: Box::new(NoFiles),
-            session: Session::recorded(),
-            emit: Emitter::new(AgentType::Claude),
+            session: Session::default(),
+            emit: Emitter::new(SessionFacts::new(AgentType::Claude, Some(TRANSPORT))),
             initializing: false,
             turn: TurnFacts::default(),
             texts: Texts::default(),
@@ -63,27 +63,25 @@ impl ClaudeCodec {
 
     /// For a running program. `native_id` is the id the conversation will have, where it is known before the start.
     pub fn live(config: &SessionConfig, native_id: Option<String>, files: Box<dyn Files>) -> Self {
-        Self {
-            files,
-            session: Session::live(config, native_id),
-            approver: (config.permission_path == PermissionPath::Mcp).then(Approver::default),
-            ..Self::recorded()
-        }
+        let approver = (config.permission_path == PermissionPath::Mcp).then(Approver::default);
+        let mut codec = Self { files, approver, ..Self::recorded() };
+        codec.emit.session.stated = Some(config.stated());
+        codec.emit.session.native_id = native_id;
+        codec.emit.session.cwd = config.working_directory.as_ref().map(|path| path.display().to_string());
+        codec
     }
 }
 
 impl Codec for ClaudeCodec {
     fn begin(&mut self, _now: Timestamp) -> Step {
-        Step::of(|out| {
-            out.lines.push(self.initialize());
-        })
+        Step::line(self.initialize())
     }
 
     fn decode(&mut self, line: &str, now: Timestamp) -> Step {
         Step::of_line(line, |line, out| {
             let Some(kind) = typed(line, out) else { return };
             // A recording may lack its beginning. The result of a session that could not begin is none of it.
-            if !self.session.has_started()
+            if !self.emit.session.started
                 && matches!(
                     kind.as_ref(),
                     "stream_event"
@@ -97,27 +95,28 @@ impl Codec for ClaudeCodec {
                         | "error"
                 )
             {
-                let head: Option<wire::SessionHead> = serde_json::from_str(line).ok();
-                self.session.under_way(head.and_then(|head| head.session_id).as_deref(), out);
+                let head: Map<String, Value> = serde_json::from_str(line).unwrap_or_default();
+                self.under_way(head.text("session_id"), out);
             }
             match kind.as_ref() {
-                "stream_event" => match Stream::glance(line) {
-                    Some(piece) => self.stream_event(piece, out),
-                    None => read(self, line, out, Self::stream_event),
-                },
+                "stream_event" => read(self, line, out, Self::stream_event),
                 "assistant" => read(self, line, out, |codec, read, out| codec.assistant(read, now, out)),
                 "user" => read(self, line, out, |codec, read, out| codec.user(read, now, out)),
                 // How much was thought so far: with every piece of a thought, and the result says it too.
-                "system" if self.session.has_started() && line.starts_with(THINKING_TOKENS) => {
+                "system" if self.emit.session.started && line.starts_with(THINKING_TOKENS) => {
                     read(self, line, out, |_, _: IgnoredAny, _| {});
                 }
                 "system" => read(self, line, out, Self::system),
-                "result" => read(self, line, out, |codec, read, out| codec.result(read, now, out)),
+                "result" => read(self, line, out, |codec, read, out| codec.result(&read, now, out)),
                 "tool_progress" => read(self, line, out, Self::tool_progress),
                 "control_request" => read(self, line, out, Self::control_request),
                 "control_response" => read(self, line, out, Self::control_response),
-                "control_cancel_request" => read(self, line, out, |codec, read, out| codec.control_cancel(&read, out)),
-                "auth_status" => read(self, line, out, |codec, read, out| codec.auth_status(&read, out)),
+                "control_cancel_request" => read(self, line, out, |codec, read: ControlCancel, out| {
+                    codec.withdraw(|asked| asked.request_id == read.request_id, out);
+                }),
+                "auth_status" => read(self, line, out, |_, data: Map<String, Value>, out| {
+                    out.events.push(auth_status(&data));
+                }),
                 // Older shapes, and those of other descriptions of this stream.
                 "init" => read(self, line, out, Self::plain_init),
                 "message" => read(self, line, out, |codec, read, out| codec.plain_message(read, now, out)),
@@ -126,7 +125,7 @@ impl Codec for ClaudeCodec {
                     _ => out.events.push(unrecognized(line, "a tool call without an id or a name")),
                 }),
                 "tool_result" => read(self, line, out, |codec, block: Block, out| match block.tool_use_id {
-                    Some(_) => codec.plain_tool_result(block, now, out),
+                    Some(_) => codec.tool_result(block, None, None, now, out),
                     None => out.events.push(unrecognized(line, "a tool result that names no call")),
                 }),
                 "error" => read(self, line, out, |codec, read, out| codec.plain_error(&read, out)),
@@ -145,7 +144,7 @@ impl Codec for ClaudeCodec {
                 | "queued_notification"
                 | "attachment" => {
                     read(self, line, out, |codec, data: Map<String, Value>, out| {
-                        codec.session.under_way(data.get("session_id").and_then(Value::as_str), out);
+                        codec.under_way(data.text("session_id"), out);
                         out.events.push(note(&kind, None, data));
                     });
                 }
@@ -154,8 +153,8 @@ impl Codec for ClaudeCodec {
         })
     }
 
-    fn encode(&mut self, command: Command, now: Timestamp) -> Step {
-        Step::of(|out| self.command(command, now, out))
+    fn encode(&mut self, command: Command, _now: Timestamp) -> Step {
+        Step::of(|out| self.command(command, out))
     }
 
     fn edited(&self, decide: &Decide) -> Result<EditedCall, String> {
@@ -170,15 +169,15 @@ impl Codec for ClaudeCodec {
 /// How a line begins that reports how much was thought.
 const THINKING_TOKENS: &str = r#"{"type":"system","subtype":"thinking_tokens""#;
 
-/// A `system` event with a line's fields.
-pub(super) fn note(subtype: &str, message: Option<String>, mut data: Map<String, Value>) -> EventKind {
-    strip_envelope(&mut data);
-    emit::note(subtype, message, data)
+/// A `system` event with a line's own fields.
+pub(super) fn note(subtype: &str, message: Option<String>, data: Map<String, Value>) -> EventKind {
+    emit::note(subtype, message, own_fields(data))
 }
 
-/// Removes the fields of a line that only serve the transport.
-pub(super) fn strip_envelope(data: &mut Map<String, Value>) {
+/// A line's fields without those that only serve the transport.
+pub(super) fn own_fields(mut line: Map<String, Value>) -> Map<String, Value> {
     for key in ["type", "subtype", "uuid", "session_id"] {
-        data.shift_remove(key);
+        line.shift_remove(key);
     }
+    line
 }

@@ -1,39 +1,37 @@
 //! Commands to Claude's lines.
 
-use multitap_event::{
-    AgentError, AgentErrorKind, AgentType, Command, EventKind, Image, Mode, Prompt, Query, Setting, Timestamp,
-};
-use serde_json::{Map, Value, json};
+use multitap_event::{AgentType, Command, EventKind, Image, Mode, Prompt, Query, Setting};
+use serde_json::{Value, json};
 
 use super::control::AgentRequest;
 use super::decode::{ClaudeCodec, note};
 use super::native_mode;
 use crate::codec::Step;
 use crate::emit::{commands_event, models, models_event};
+use crate::json::one;
 
 impl ClaudeCodec {
-    pub(super) fn command(&mut self, command: Command, _now: Timestamp, out: &mut Step) {
+    pub(super) fn command(&mut self, command: Command, out: &mut Step) {
         match command {
             Command::Prompt(prompt) => {
                 self.emit.turns.waiting += 1;
                 out.lines.push(user_line(&prompt));
             }
             Command::Decide(decide) => self.decide(&decide, out),
-            // Never asked: the link says that it cannot.
-            Command::Steer(_) => out.events.push(EventKind::Error(refused("it takes no prompt into a running turn"))),
+            Command::Steer(_) => self.emit.refuse_steering(out),
             Command::Cancel if self.emit.turns.is_busy() => {
                 self.emit.turns.cancel();
                 out.lines.push(self.send_request(AgentRequest::Interrupt));
             }
-            Command::Cancel => out.events.push(EventKind::Error(refused("there is no turn to cancel").warning())),
+            Command::Cancel => self.emit.refuse_cancel(out),
             Command::SetMode { mode } => {
                 let word = Mode::parse(AgentType::Claude, &mode).map_err(|unknown| unknown.to_string());
                 match word.and_then(|mode| native_mode(&mode).map_err(|unsupported| unsupported.to_string())) {
                     Ok(word) => {
-                        self.session.mode_asked(&word);
+                        self.emit.session.asked_modes.ask(&word);
                         out.lines.push(self.send_request(AgentRequest::Mode(word)));
                     }
-                    Err(why) => out.events.push(EventKind::Error(refused(why).refusing(Setting::Mode, mode))),
+                    Err(why) => out.events.push(EventKind::Error(self.emit.refused(why).refusing(Setting::Mode, mode))),
                 }
             }
             Command::SetModel { model } => out.lines.push(self.send_request(AgentRequest::Model(model))),
@@ -50,18 +48,13 @@ impl ClaudeCodec {
                 return;
             }
         };
-        out.events.push(match (what, known) {
-            (Query::Commands, Some(Value::Array(commands))) => commands_event(commands),
-            (Query::Models, Some(Value::Array(list))) => models_event(models(list)),
-            (_, Some(known)) => note(what.word(), None, Map::from_iter([(what.word().to_owned(), known.clone())])),
-            (_, None) => EventKind::Error(refused(format!("claude has not reported its {}", what.word()))),
-        });
+        match (what, known) {
+            (Query::Commands, Some(Value::Array(commands))) => out.events.push(commands_event(commands)),
+            (Query::Models, Some(Value::Array(list))) => out.events.push(models_event(models(list))),
+            (_, Some(known)) => out.events.push(note(what.word(), None, one(what.word(), known.clone()))),
+            (_, None) => self.emit.refuse(format!("claude has not reported its {}", what.word()), out),
+        }
     }
-}
-
-/// A command that cannot be carried out.
-pub(super) fn refused(why: impl Into<String>) -> AgentError {
-    AgentError::new(AgentErrorKind::ProtocolError, why).of(AgentType::Claude)
 }
 
 /// A prompt as Claude reads it: pictures first, then the text.

@@ -11,19 +11,17 @@ mod wire;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use multitap_event::{AgentType, Timestamp};
+use multitap_event::{AgentType, one_line};
 
 pub(crate) use entry::Stored;
 
 use self::wire::Entry;
 use crate::history::file::{self, name};
 use crate::history::{Here, StoredSession};
-use crate::words::one_line;
+use crate::json::JsonFields as _;
 
 /// The longest name of a folder; what is longer goes on with a digest.
 const LONGEST: usize = 200;
-/// The name of a model that is none: Claude itself speaks.
-const NO_MODEL: &str = "<synthetic>";
 
 pub(crate) fn list(home: &Path, here: Option<&Here>) -> Vec<StoredSession> {
     let projects = file::entries(&home.join("projects")).into_iter();
@@ -55,16 +53,16 @@ fn look(path: &Path, here: Option<&Here>) -> Option<StoredSession> {
     let mut elsewhere = false;
     file::head(path, |line| {
         let Ok(entry) = serde_json::from_str::<Entry>(line) else { return ControlFlow::Continue(()) };
-        if entry.is_sidechain {
+        if entry.is_sidechain() {
             return ControlFlow::Continue(());
         }
-        if let (None, Some(folder)) = (&session.folder, entry.cwd.as_deref().map(PathBuf::from)) {
+        if let (None, Some(folder)) = (&session.folder, entry.text("cwd").map(PathBuf::from)) {
             // Names of other folders may look the same in the store.
             elsewhere = here.is_some_and(|here| !here.is(&folder));
             session.folder = Some(folder);
         }
         session.started = session.started.or(entry.time());
-        session.agent_version = session.agent_version.take().or(entry.version.clone());
+        session.agent_version = session.agent_version.take().or(entry.string("version"));
         session.model = session.model.take().or_else(|| entry.model());
         if session.title.is_none() {
             session.title = local::prompt_of(&entry).map(|text| one_line(&text));
@@ -86,16 +84,4 @@ fn look(path: &Path, here: Option<&Here>) -> Option<StoredSession> {
 fn sub_agents(path: &Path) -> impl Iterator<Item = PathBuf> {
     let folder = path.with_extension("").join("subagents");
     file::entries(&folder).into_iter().filter(|path| is_jsonl(path))
-}
-
-impl Entry {
-    fn time(&self) -> Option<Timestamp> {
-        Timestamp::parse(self.timestamp.as_deref()?)
-    }
-
-    /// The model that speaks.
-    pub(super) fn model(&self) -> Option<String> {
-        let said = self.message.as_ref().and_then(|message| message.model.clone());
-        said.or_else(|| self.model.clone()).filter(|model| model != NO_MODEL)
-    }
 }

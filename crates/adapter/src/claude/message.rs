@@ -8,9 +8,10 @@ use multitap_event::{
 use serde_json::{Map, Value};
 
 use super::decode::{ClaudeCodec, note};
-use super::wire::{Assistant, Block, ResultMeta, Stream, User};
+use super::wire::{Assistant, Block, Stream, User};
 use crate::codec::Step;
 use crate::emit::{Voice, retract};
+use crate::json::JsonFields as _;
 
 /// The messages under way: the main one, and one for each sub-agent (by the tool call that started it).
 #[derive(Debug, Default)]
@@ -19,7 +20,6 @@ pub(super) struct Texts {
     agents: HashMap<String, StreamedMessage>,
 }
 
-/// One message of the model.
 #[derive(Debug, Default)]
 struct StreamedMessage {
     id: Option<String>,
@@ -193,7 +193,7 @@ impl ClaudeCodec {
             }
             _ if block.tool_use_id.is_some() => {
                 self.texts.of(parent).whole += 1;
-                self.plain_tool_result(block, now, out);
+                self.tool_result(block, None, None, now, out);
                 return;
             }
             other => {
@@ -221,11 +221,9 @@ impl ClaudeCodec {
         let results = message.content.iter().filter(|block| block.tool_use_id.is_some()).count();
         // The structured result belongs to the one tool result beside it.
         let mut structured = tool_use_result.filter(|_| results == 1);
-        let meta = tool_result_meta.unwrap_or_default();
-        let mut meta_of: HashMap<&str, &ResultMeta> = HashMap::new();
-        meta.iter().for_each(|meta| {
-            meta_of.entry(&meta.id).or_insert(meta);
-        });
+        // Of several with one id the first counts.
+        let metas = tool_result_meta.as_array().into_iter().flatten().rev();
+        let meta_of: HashMap<&str, &Value> = metas.filter_map(|meta| Some((meta.text("id")?, meta))).collect();
         let (reported, said): (Vec<Block>, Vec<Block>) =
             message.content.into_iter().partition(|block| block.tool_use_id.is_some());
         for block in reported {
@@ -258,15 +256,7 @@ pub(super) fn user_message(blocks: &[Block], id: Option<String>) -> Option<Event
         return None;
     }
     let message_id = id.map(MessageId::from);
-    Some(EventKind::UserMessage(UserMessage {
-        content,
-        images,
-        prompt_id: None,
-        from: None,
-        steering: false,
-        message_id,
-        ..UserMessage::default()
-    }))
+    Some(EventKind::UserMessage(UserMessage { content, images, message_id, ..UserMessage::default() }))
 }
 
 /// All text blocks, one after the other.
@@ -278,8 +268,7 @@ pub(super) fn plain_text(blocks: &[Block]) -> String {
 
 fn image(block: &Block) -> Option<Image> {
     let source = block.source.as_ref().filter(|_| block.kind == "image")?;
-    let text = |key: &str| source.get(key).and_then(Value::as_str).map(str::to_owned);
-    Some(Image { media_type: text("media_type")?, data: text("data")? })
+    Some(Image { media_type: source.string("media_type")?, data: source.string("data")? })
 }
 
 /// The error behind one of Claude's words for it.

@@ -1,9 +1,9 @@
 //! Claude's tools by name: what sort each is, and one line for people about a call.
 
-use multitap_event::ToolKind;
+use multitap_event::{ToolKind, one_line};
 use serde_json::{Map, Value};
 
-pub(super) use crate::words::one_line;
+use crate::json::JsonFields as _;
 
 /// Server and tool of `mcp__SERVER__TOOL`.
 pub(super) fn mcp(name: &str) -> Option<(&str, &str)> {
@@ -26,10 +26,9 @@ pub(super) fn kind(name: &str) -> ToolKind {
 
 /// One line about a call.
 pub(super) fn title(name: &str, arguments: &Map<String, Value>) -> String {
-    let text = |key: &str| arguments.get(key).and_then(Value::as_str);
-    let of = |key: &str| text(key).map(|what| format!("{name} {what}"));
+    let of = |key: &str| arguments.text(key).map(|what| format!("{name} {what}"));
     let title = match name {
-        "Bash" | "PowerShell" => text("command").map(str::to_owned),
+        "Bash" | "PowerShell" => arguments.string("command"),
         "Read" | "Write" | "Edit" | "MultiEdit" => of("file_path"),
         "NotebookEdit" | "NotebookRead" => of("notebook_path"),
         "LS" => of("path"),

@@ -1,4 +1,4 @@
-//! Older shapes of the stream: `init`, `message`, `error` as lines of their own.
+//! Older shapes of the stream: `message` and `error` as lines of their own.
 
 use multitap_event::{EventKind, Timestamp};
 use serde_json::{Map, Value};
@@ -7,13 +7,9 @@ use super::decode::ClaudeCodec;
 use super::message::{api_error, user_message};
 use super::wire::PlainMessage;
 use crate::codec::Step;
+use crate::json::JsonFields as _;
 
 impl ClaudeCodec {
-    pub(super) fn plain_init(&mut self, line: Map<String, Value>, out: &mut Step) {
-        out.ready = true;
-        self.session.plain_init(line, out);
-    }
-
     pub(super) fn plain_message(&mut self, line: PlainMessage, now: Timestamp, out: &mut Step) {
         let PlainMessage { id, role, partial, content } = line;
         if role.as_deref() == Some("user") {
@@ -30,13 +26,11 @@ impl ClaudeCodec {
     }
 
     pub(super) fn plain_error(&mut self, line: &Map<String, Value>, out: &mut Step) {
-        let error = line.get("error").unwrap_or(&Value::Null);
-        let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
-        let word = text(error, "type").unwrap_or_else(|| "unknown".to_owned());
-        let message = text(error, "message").or_else(|| error.as_str().map(str::to_owned));
-        let message = message.or_else(|| line.get("message").and_then(Value::as_str).map(str::to_owned));
-        let message = message.unwrap_or_else(|| format!("the agent reports an error: {word}"));
-        out.events.push(EventKind::Error(api_error(&word, &message)));
+        let error = line.field("error");
+        let word = error.text("type").unwrap_or("unknown");
+        let message = error.text("message").or(error.and_then(Value::as_str)).or(line.text("message"));
+        let message = message.map_or_else(|| format!("the agent reports an error: {word}"), str::to_owned);
+        out.events.push(EventKind::Error(api_error(word, &message)));
         self.emit.turns.failed_for_good(message);
     }
 }

@@ -1,23 +1,23 @@
 //! Questions: what Claude wants to do, reported so that anybody can answer.
 
 use multitap_event::{
-    AskedQuestion, Choice, ChoiceKind, Details, Edit, Elicitation, Question, ToolId, answer_option, option,
+    AskedQuestion, Choice, ChoiceKind, Details, Edit, Elicitation, Question, ToolId, one_line, option,
 };
 use serde_json::{Map, Value, json};
 
 use super::answer::reply;
 use super::change::Wanted;
 use super::decode::ClaudeCodec;
-use super::name::{mcp, one_line, title};
+use super::name::{mcp, title};
 use super::wire::AskedTool;
 use crate::codec::Step;
-use crate::emit;
+use crate::json::JsonFields as _;
+use crate::{emit, form};
 
 /// What Claude hears when it wants to change something before its plan is approved.
 const PLANNING: &str = "The session is in plan mode, in which nothing is changed and nobody is asked to allow it. \
                         Present your plan with ExitPlanMode first.";
 
-/// A question without an answer.
 pub(super) type Open = emit::OpenQuestion<Native>;
 
 /// What Claude needs to hear to take an answer, and what it asked for.
@@ -43,7 +43,7 @@ impl ClaudeCodec {
     /// Claude asks whether it may use a tool.
     pub(super) fn ask(&mut self, asked: AskedTool, request_id: String, via: Via, out: &mut Step) {
         let details = self.details(&asked);
-        if self.session.is_planning() && matches!(details, Details::FileEdit { .. } | Details::Command { .. }) {
+        if self.is_planning() && matches!(details, Details::FileEdit { .. } | Details::Command { .. }) {
             // Claude would do it if somebody allowed it, and `plan` changes nothing. What only reads is not asked.
             let decision = json!({ "behavior": "deny", "message": PLANNING });
             out.lines.push(reply(&request_id, &via, &decision));
@@ -67,30 +67,27 @@ impl ClaudeCodec {
 
     /// An MCP server asks the user something, and Claude forwards it.
     pub(super) fn ask_for_server(&mut self, request: &Map<String, Value>, request_id: String, out: &mut Step) {
-        let server = request.get("mcp_server_name").and_then(Value::as_str).unwrap_or("MCP");
+        let server = request.text("mcp_server_name").unwrap_or("MCP");
         let question = Elicitation::of(server, request).question(request_id.as_str().into(), None);
-        self.emit.questions.ask(
-            question,
-            Native { asked: AskedTool::default(), request_id, via: Via::Elicitation },
-            out,
-        );
+        let native = Native { asked: AskedTool::default(), request_id, via: Via::Elicitation };
+        self.emit.questions.ask(question, native, out);
     }
 
-    /// Claude no longer asks what `taken_back` picks.
-    pub(super) fn take_back(&mut self, taken_back: impl Fn(&Native) -> bool, out: &mut Step) {
-        self.emit.questions.withdraw("the agent no longer asks", |open| taken_back(&open.native), out);
+    /// Claude no longer asks what `is_withdrawn` selects.
+    pub(super) fn withdraw(&mut self, is_withdrawn: impl Fn(&Native) -> bool, out: &mut Step) {
+        self.emit.questions.withdraw("the agent no longer asks", |open| is_withdrawn(&open.native), out);
     }
 
     pub(super) fn details(&self, asked: &AskedTool) -> Details {
-        let text = |key: &str| asked.input.get(key).and_then(Value::as_str).map(str::to_owned);
+        let cwd = self.emit.session.cwd.as_deref();
         if let Some(wanted) = Wanted::of(&asked.tool_name, &asked.input) {
-            let (before, after, diff) = wanted.preview(self.files.as_ref(), self.session.cwd());
+            let (before, after, diff) = wanted.preview(self.files.as_ref(), cwd);
             return Details::FileEdit { file_path: wanted.path, before, after, diff };
         }
         match asked.tool_name.as_str() {
             "Bash" | "PowerShell" => Details::Command {
-                command: text("command").unwrap_or_default(),
-                directory: self.session.cwd().map(str::to_owned),
+                command: asked.input.string("command").unwrap_or_default(),
+                directory: cwd.map(str::to_owned),
                 description: described(&asked.input),
             },
             "ExitPlanMode" => Details::Plan { plan: self.plan(asked) },
@@ -109,21 +106,17 @@ impl ClaudeCodec {
 
     /// The plan to approve: in the question, in the call it is about, or in the file it was written to.
     fn plan(&self, asked: &AskedTool) -> String {
-        let text = |map: &Map<String, Value>, key: &str| map.get(key).and_then(Value::as_str).map(str::to_owned);
         let call = asked.tool_use_id.as_deref().and_then(|id| self.emit.tools.find(id));
-        let file = text(&asked.input, "planFilePath");
-        text(&asked.input, "plan")
-            .or_else(|| call.and_then(|call| text(&call.arguments, "plan")))
-            .or_else(|| self.files.read(file.or_else(|| self.plan_file.clone())?.as_ref()))
-            .unwrap_or_default()
+        let file = asked.input.text("planFilePath").or(self.plan_file.as_deref());
+        let plan = asked.input.string("plan").or_else(|| call?.arguments.string("plan"));
+        plan.or_else(|| self.files.read(file?.as_ref())).unwrap_or_default()
     }
 }
 
 /// What a command is for, behind all that its other arguments change: one that leaves the sandbox, or stays in the
 /// background, must not look like any other.
 fn described(input: &Map<String, Value>) -> Option<String> {
-    let purpose = input.get("description").and_then(Value::as_str).map(str::to_owned);
-    let lines: Vec<String> = how_it_runs(input).chain(purpose).collect();
+    let lines: Vec<String> = how_it_runs(input).chain(input.string("description")).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
@@ -140,26 +133,22 @@ pub(super) fn headline(asked: &AskedTool, details: &Details) -> String {
     match details {
         Details::Command { command, .. } => format!("Run {}", one_line(command)),
         Details::Plan { .. } => "Go ahead with this plan?".to_owned(),
-        Details::Input { questions } => questions
-            .first()
-            .map_or_else(|| "The agent has a question".to_owned(), |question| one_line(&question.question)),
+        Details::Input { questions } => form::title(questions),
         Details::FileEdit { .. } | Details::Mcp { .. } | Details::Text { .. } => title(&asked.tool_name, &asked.input),
     }
 }
 
 fn asked_questions(input: &Map<String, Value>) -> Vec<AskedQuestion> {
-    let one = |value: &Value| {
-        let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
-        let labels = value.get("options").and_then(Value::as_array).into_iter().flatten();
+    let one = |asked: &Value| {
         Some(AskedQuestion {
-            question: text("question")?,
-            header: text("header"),
-            labels: labels.filter_map(|option| option.get("label")?.as_str().map(str::to_owned)).collect(),
-            multi_select: value.get("multiSelect").and_then(Value::as_bool).unwrap_or(false),
+            question: asked.string("question")?,
+            header: asked.string("header"),
+            labels: asked.list("options").iter().filter_map(|option| option.string("label")).collect(),
+            multi_select: asked.flag("multiSelect"),
             field: None,
         })
     };
-    input.get("questions").and_then(Value::as_array).into_iter().flatten().filter_map(one).collect()
+    input.list("questions").iter().filter_map(one).collect()
 }
 
 /// The edits that an answer may bring. Only commands and file texts: in other tools' arguments content and target
@@ -174,7 +163,6 @@ fn edits(details: &Details) -> Vec<Edit> {
 /// Not in the shared words: no to this and its like for the rest of the session.
 pub(super) const CANCEL_ALWAYS: &str = "cancel_always";
 
-/// What can be answered.
 fn choices(asked: &AskedTool, details: &Details, via: &Via) -> Vec<Choice> {
     let cancel = |name: &str| Choice::new(option::CANCEL, name, ChoiceKind::RejectOnce);
     let always = |id: &str, name: String| Choice::new(id, name, ChoiceKind::AllowAlways);
@@ -188,19 +176,7 @@ fn choices(asked: &AskedTool, details: &Details, via: &Via) -> Vec<Choice> {
                 cancel("No, keep planning"),
             ];
         }
-        Details::Input { questions } => {
-            let mut choices = match questions.as_slice() {
-                [one] if !one.multi_select && !one.labels.is_empty() => {
-                    let label = |(index, label): (usize, &String)| {
-                        Choice::new(&answer_option(index), label.clone(), ChoiceKind::AllowOnce)
-                    };
-                    one.labels.iter().enumerate().map(label).collect()
-                }
-                _ => vec![once("Answer")],
-            };
-            choices.push(cancel("Do not answer"));
-            return choices;
-        }
+        Details::Input { questions } => return form::options(questions),
         Details::Command { .. } | Details::FileEdit { .. } | Details::Mcp { .. } | Details::Text { .. } => {}
     }
     let mut choices = vec![once("Allow once")];
@@ -255,30 +231,29 @@ fn saved_rules(asked: &AskedTool) -> Option<String> {
 }
 
 pub(super) fn kind(suggestion: &Value) -> Option<&str> {
-    suggestion.get("type").and_then(Value::as_str)
+    suggestion.text("type")
 }
 
 /// Whether a suggestion adds rules that allow.
 pub(super) fn allows_rules(suggestion: &Value) -> bool {
-    kind(suggestion) == Some("addRules")
-        && suggestion.get("behavior").and_then(Value::as_str).is_none_or(|behavior| behavior == "allow")
+    kind(suggestion) == Some("addRules") && suggestion.text("behavior").is_none_or(|behavior| behavior == "allow")
 }
 
 /// Whether a suggestion keeps such rules in the folder's settings.
 pub(super) fn saves_rules(suggestion: &Value) -> bool {
-    allows_rules(suggestion) && suggestion.get("destination").and_then(Value::as_str) == Some("localSettings")
+    allows_rules(suggestion) && suggestion.text("destination") == Some("localSettings")
 }
 
 /// Rules as Claude's settings write them: `Bash(touch made.txt)`.
 fn rule_names(suggestion: &Value) -> Vec<String> {
     let rule = |rule: &Value| {
-        let tool = rule.get("toolName")?.as_str()?;
-        Some(match rule.get("ruleContent").and_then(Value::as_str) {
+        let tool = rule.text("toolName")?;
+        Some(match rule.text("ruleContent") {
             Some(content) => one_line(&format!("{tool}({content})")),
             None => tool.to_owned(),
         })
     };
-    suggestion.get("rules").and_then(Value::as_array).into_iter().flatten().filter_map(rule).collect()
+    suggestion.list("rules").iter().filter_map(rule).collect()
 }
 
 #[cfg(test)]

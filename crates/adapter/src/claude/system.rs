@@ -1,31 +1,27 @@
 //! `system` lines: the beginning of a turn, its mode, retries, background work, and notes of all sorts.
 
-use multitap_event::{AuthStatus, EventKind, Retry, SystemSubtype, ToolProgress};
+use multitap_event::{AuthStatus, EventKind, Retry, SystemSubtype, ToolProgress, one_line};
 use serde_json::{Map, Value};
 
 use super::decode::{ClaudeCodec, note};
-use super::name::one_line;
 use crate::codec::Step;
 use crate::emit::commands_event;
+use crate::json::JsonFields as _;
 
 fn text<'a>(line: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
-    line.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
-}
-
-fn number(line: &Map<String, Value>, key: &str) -> Option<u64> {
-    line.get(key).and_then(Value::as_u64)
+    line.text(key).filter(|text| !text.is_empty())
 }
 
 impl ClaudeCodec {
     pub(super) fn system(&mut self, mut line: Map<String, Value>, out: &mut Step) {
         let subtype = text(&line, "subtype").unwrap_or("note").to_owned();
         if subtype != "init" {
-            self.session.under_way(text(&line, "session_id"), out);
+            self.under_way(text(&line, "session_id"), out);
         }
         match subtype.as_str() {
             "init" => {
                 out.ready = true;
-                self.session.init(line, out);
+                self.init(line, out);
                 self.begin_turn(out);
             }
             "status" => self.status_line(line, out),
@@ -56,9 +52,8 @@ impl ClaudeCodec {
 
     fn status_line(&mut self, line: Map<String, Value>, out: &mut Step) {
         let mode = text(&line, "permissionMode").map(str::to_owned);
-        let only_mode =
-            mode.is_some() && !line.contains_key("compact_result") && line.get("status").is_none_or(Value::is_null);
-        self.session.mode_is(mode, out);
+        let only_mode = mode.is_some() && !line.contains_key("compact_result") && line.field("status").is_none();
+        self.mode_is(mode, out);
         if !only_mode {
             let message = text(&line, "status").map(str::to_owned);
             out.events.push(note("status", message, line));
@@ -71,13 +66,12 @@ impl ClaudeCodec {
         let tool = text(&line, "tool_use_id").or(self.background.call_of(&task)).map(str::to_owned);
         match (subtype, &tool) {
             ("task_started", Some(tool)) => {
-                let background = line.get("is_backgrounded").and_then(Value::as_bool) == Some(true);
-                self.background.task_began(&task, tool, background);
+                self.background.task_began(&task, tool, line.flag("is_backgrounded"));
             }
             ("task_notification", _) => self.background.task_ended(&task),
             _ => {}
         }
-        let patch = line.get("patch").and_then(|patch| patch.get("status")).and_then(Value::as_str);
+        let patch = line.field("patch").text("status");
         let said = text(&line, "summary").or(text(&line, "description"));
         let said = match (text(&line, "status").or(patch), said) {
             (Some(status), Some(said)) => Some(format!("{status}: {}", one_line(said))),
@@ -85,31 +79,29 @@ impl ClaudeCodec {
         };
         match tool.filter(|tool| self.emit.tools.find(tool).is_some()) {
             Some(tool) => out.events.push(EventKind::ToolProgress(ToolProgress {
-                elapsed_ms: line.get("usage").and_then(|usage| usage.get("duration_ms")).and_then(Value::as_u64),
+                elapsed_ms: line.field("usage").number("duration_ms"),
                 message: said,
                 ..ToolProgress::of(tool.into())
             })),
             None => out.events.push(note(subtype, said, line)),
         }
     }
+}
 
-    pub(super) fn auth_status(&mut self, line: &Map<String, Value>, out: &mut Step) {
-        let output = line.get("output").and_then(Value::as_array).into_iter().flatten();
-        out.events.push(EventKind::AuthStatus(AuthStatus {
-            is_authenticating: line.get("isAuthenticating").and_then(Value::as_bool).unwrap_or(false),
-            output: output.filter_map(Value::as_str).map(str::to_owned).collect(),
-            error: text(line, "error").map(str::to_owned),
-        }));
-    }
+pub(super) fn auth_status(line: &Map<String, Value>) -> EventKind {
+    EventKind::AuthStatus(AuthStatus {
+        is_authenticating: line.flag("isAuthenticating"),
+        output: line.list("output").iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        error: text(line, "error").map(str::to_owned),
+    })
 }
 
 fn retry(line: &Map<String, Value>) -> Retry {
-    let small = |key: &str| number(line, key).and_then(|number| u32::try_from(number).ok());
     Retry {
-        attempt: small("attempt").unwrap_or(1),
-        max_attempts: small("max_retries"),
-        delay_ms: number(line, "retry_delay_ms"),
-        status_code: number(line, "error_status").and_then(|status| u16::try_from(status).ok()),
+        attempt: line.small("attempt").unwrap_or(1),
+        max_attempts: line.small("max_retries"),
+        delay_ms: line.number("retry_delay_ms"),
+        status_code: line.small("error_status"),
         reason: text(line, "error").map(str::to_owned),
     }
 }

@@ -1,10 +1,12 @@
 //! The agent's plan: `TodoWrite` of older versions, `TaskCreate`, `TaskUpdate` and `TaskList` of newer ones.
 
-use multitap_event::{TodoItem, TodoList, TodoStatus};
+use multitap_event::{TodoItem, TodoList};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::tools::OpenTool;
+use crate::emit::todo_status;
+use crate::json::{JsonFields, text_of};
 
 /// Items of a plan. Each change reports the whole plan, so one without an end would cost its square.
 const MOST_ITEMS: usize = 500;
@@ -41,8 +43,8 @@ impl Todos {
     }
 
     fn created(&mut self, tool: &OpenTool, structured: &Value) {
-        let reported = structured.get("task").and_then(item);
-        let Some(mut item) = reported.or_else(|| item(&Value::Object(tool.arguments.clone()))) else { return };
+        let reported = item(structured.field("task"));
+        let Some(mut item) = reported.or_else(|| item(&tool.arguments)) else { return };
         if item.id.is_none() {
             item.id = Some((self.items.len() + 1).to_string());
         }
@@ -54,49 +56,32 @@ impl Todos {
     }
 
     fn updated(&mut self, tool: &OpenTool, structured: &Value) {
-        let id = text(structured, "taskId").or_else(|| tool.arguments.get("taskId").and_then(word));
-        let to = structured.get("statusChange").and_then(|change| text(change, "to"));
-        let to = to.or_else(|| tool.arguments.get("status").and_then(word));
+        let id = word(structured, "taskId").or_else(|| word(&tool.arguments, "taskId"));
+        let to = structured.field("statusChange").text("to").or(tool.arguments.text("status"));
         let Some(at) = self.items.iter().position(|item| item.id == id) else { return };
-        if to.as_deref() == Some("deleted") {
+        if to == Some("deleted") {
             self.items.remove(at);
             return;
         }
         let item = &mut self.items[at];
-        if let Some(to) = to {
-            item.status = status(&to);
+        if to.is_some() {
+            item.status = todo_status(to);
         }
-        if let Some(subject) = tool.arguments.get("subject").and_then(word) {
+        if let Some(subject) = tool.arguments.string("subject") {
             item.text = subject;
         }
     }
 }
 
-fn word(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
-    }
+/// A word, which may be a number.
+fn word<'a>(fields: impl JsonFields<'a>, key: &str) -> Option<String> {
+    fields.field(key).filter(|value| value.is_string() || value.is_number()).map(text_of)
 }
 
-fn text(value: &Value, key: &str) -> Option<String> {
-    value.get(key).and_then(word)
-}
-
-fn item(value: &Value) -> Option<TodoItem> {
+fn item<'a>(fields: impl JsonFields<'a>) -> Option<TodoItem> {
     Some(TodoItem {
-        text: text(value, "content").or_else(|| text(value, "subject"))?,
-        status: text(value, "status").map_or(TodoStatus::Pending, |word| status(&word)),
-        id: text(value, "id"),
+        text: word(fields, "content").or_else(|| word(fields, "subject"))?,
+        status: todo_status(fields.text("status")),
+        id: word(fields, "id"),
     })
-}
-
-fn status(word: &str) -> TodoStatus {
-    match word {
-        "in_progress" | "inProgress" => TodoStatus::InProgress,
-        "completed" | "done" => TodoStatus::Completed,
-        "cancelled" | "deleted" => TodoStatus::Cancelled,
-        _ => TodoStatus::Pending,
-    }
 }

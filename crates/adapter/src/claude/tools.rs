@@ -9,9 +9,10 @@ use serde_json::{Map, Value};
 use super::change;
 use super::decode::{ClaudeCodec, note};
 use super::name;
-use super::wire::{Block, ResultMeta, ShellResult};
+use super::wire::Block;
 use crate::codec::Step;
 use crate::emit::{self, ToolEnd};
+use crate::json::{JsonFields as _, arguments, text_of, text_of_blocks};
 
 pub(super) type Tools = emit::Tools<()>;
 pub(super) type OpenTool = emit::OpenTool<()>;
@@ -44,7 +45,6 @@ impl Background {
         }
     }
 
-    /// The call that began a task.
     pub(super) fn call_of(&self, task: &str) -> Option<&str> {
         self.tasks.get(task).map(String::as_str)
     }
@@ -91,12 +91,8 @@ impl ClaudeCodec {
         if self.emit.tools.has_seen(&id) {
             return;
         }
-        let arguments = match block.input {
-            Some(Value::Object(arguments)) => arguments,
-            Some(Value::Null) | None => Map::new(),
-            Some(other) => Map::from_iter([("input".to_owned(), other)]),
-        };
-        if let Some(path) = arguments.get("file_path").and_then(Value::as_str)
+        let arguments = arguments(block.input);
+        if let Some(path) = arguments.text("file_path")
             && path.contains("/.claude/plans/")
         {
             self.plan_file = Some(path.to_owned());
@@ -112,25 +108,21 @@ impl ClaudeCodec {
         self.emit.tools.start(tool, out);
     }
 
-    /// A result that stands on its own, as older versions wrote it.
-    pub(super) fn plain_tool_result(&mut self, block: Block, now: Timestamp, out: &mut Step) {
-        self.tool_result(block, None, None, now, out);
-    }
-
+    /// The result of a call. One that stands on its own, as older versions wrote it, has nothing beside it.
     pub(super) fn tool_result(
         &mut self,
         block: Block,
         structured: Option<&RawValue>,
-        meta: Option<&ResultMeta>,
+        meta: Option<&Value>,
         now: Timestamp,
         out: &mut Step,
     ) {
         let Some(id) = block.tool_use_id else { return };
-        let content = Content::of(block.content);
+        let content = content(block.content);
         let tool = self.emit.tools.take(&id, out);
         if tool.is_none() && self.emit.tools.has_seen(&id) {
             // The call was already closed: its end came after the end of its turn.
-            return Tools::late(&id, [("result", Some(content.value))], out);
+            return Tools::late(&id, [("result", Some(content))], out);
         }
         let success = block.is_error != Some(true);
         let outcome = if success { ToolOutcome::Completed } else { self.outcome(tool.as_ref(), meta) };
@@ -138,17 +130,14 @@ impl ClaudeCodec {
         let is_shell = tool.as_ref().is_some_and(|tool| tool.kind == ToolKind::Shell);
         let end = ToolEnd {
             exit_code: if is_shell { exit_code(success, &content, structured) } else { None },
-            error: (!success).then(|| content.error()),
-            changes: done.and_then(|tool| change::of(tool, structured, content.text())).into_iter().collect(),
+            error: (!success).then(|| error(&content)),
+            changes: done.and_then(|tool| change::of(tool, structured, content.as_str())).into_iter().collect(),
             todos: done.and_then(|tool| self.todos.tool_ended(tool, structured)),
-            result: Some(content.value),
+            result: Some(content),
             ..ToolEnd::of(outcome)
         };
         match tool {
-            Some(tool) => {
-                let clock = self.session.clock(now);
-                self.emit.end_tool(&tool, end, clock, out);
-            }
+            Some(tool) => self.emit.end_tool(&tool, end, now, out),
             None => {
                 self.emit.questions.withdraw_about(&id, out);
                 self.emit.tools.end_unbegun(&id, end, out);
@@ -157,9 +146,9 @@ impl ClaudeCodec {
     }
 
     /// How a call that did not succeed ended.
-    fn outcome(&self, tool: Option<&OpenTool>, meta: Option<&ResultMeta>) -> ToolOutcome {
-        let decision = meta.and_then(|meta| meta.permission_decision.as_ref()?.decision.as_deref());
-        let not_run = meta.and_then(|meta| meta.non_execution_kind.as_deref());
+    fn outcome(&self, tool: Option<&OpenTool>, meta: Option<&Value>) -> ToolOutcome {
+        let decision = meta.field("permission_decision").text("decision");
+        let not_run = meta.text("non_execution_kind");
         if tool.is_some_and(|tool| tool.denied) || decision == Some("reject") {
             ToolOutcome::Denied
         } else if not_run == Some("user-rejected") || self.emit.turns.is_cancelling() {
@@ -172,7 +161,7 @@ impl ClaudeCodec {
     }
 
     pub(super) fn tool_progress(&mut self, line: Map<String, Value>, out: &mut Step) {
-        let text = |key: &str| line.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let text = |key: &str| line.text(key).filter(|text| !text.is_empty());
         // A heartbeat has an id of its own and names its tool as the parent.
         let ids = [text("tool_use_id"), text("parent_tool_use_id")];
         let known = ids.into_iter().flatten().find(|id| self.emit.tools.find(id).is_some());
@@ -196,51 +185,29 @@ fn millis(seconds: f64) -> u64 {
 }
 
 /// What a tool answered: text if it is nothing but text.
-struct Content {
-    value: Value,
+fn content(content: Option<Value>) -> Value {
+    let text = content.as_ref().and_then(Value::as_array).and_then(|blocks| text_of_blocks(blocks));
+    text.map(Value::from).or(content).unwrap_or_else(|| "".into())
 }
 
-impl Content {
-    fn of(content: Option<Value>) -> Self {
-        match content {
-            Some(Value::Array(blocks)) => {
-                let text = |block: &Value| {
-                    let text = block.get("text")?.as_str()?;
-                    (block.get("type").and_then(Value::as_str) == Some("text")).then(|| text.to_owned())
-                };
-                match blocks.iter().map(text).collect::<Option<Vec<_>>>() {
-                    Some(texts) => Self { value: texts.join("\n").into() },
-                    None => Self { value: Value::Array(blocks) },
-                }
-            }
-            Some(value) => Self { value },
-            None => Self { value: String::new().into() },
-        }
-    }
-
-    fn text(&self) -> Option<&str> {
-        self.value.as_str()
-    }
-
-    /// The same as words about what went wrong.
-    fn error(&self) -> String {
-        let text = self.text().map_or_else(|| self.value.to_string(), str::to_owned);
-        let inner = text.strip_prefix("<tool_use_error>").and_then(|text| text.strip_suffix("</tool_use_error>"));
-        inner.map_or(text.clone(), str::to_owned)
-    }
+/// The same as words about what went wrong.
+fn error(content: &Value) -> String {
+    let text = text_of(content);
+    let inner = text.strip_prefix("<tool_use_error>").and_then(|text| text.strip_suffix("</tool_use_error>"));
+    inner.map_or(text.clone(), str::to_owned)
 }
 
 /// The exit code of a shell command, where Claude lets it be known.
-fn exit_code(success: bool, content: &Content, structured: Option<&RawValue>) -> Option<i32> {
+fn exit_code(success: bool, content: &Value, structured: Option<&RawValue>) -> Option<i32> {
     if !success {
-        let rest = content.text()?.strip_prefix("Exit code ")?;
+        let rest = content.as_str()?.strip_prefix("Exit code ")?;
         return rest.split(|c: char| c != '-' && !c.is_ascii_digit()).next()?.parse().ok();
     }
-    let reported: ShellResult = serde_json::from_str(structured?.get()).ok()?;
+    let reported: Value = serde_json::from_str(structured?.get()).ok()?;
     // Another code may have been read as a success, and work in the background has none yet.
-    let doubts = [reported.return_code_interpretation, reported.background_task_id, reported.interrupted];
-    let doubtful = doubts.into_iter().flatten().any(|value| value != Value::Bool(false));
-    (reported.stdout.is_some() && !doubtful).then_some(0)
+    let doubts = ["returnCodeInterpretation", "backgroundTaskId", "interrupted"];
+    let is_doubtful = doubts.into_iter().any(|key| reported.field(key).is_some_and(|doubt| *doubt != false));
+    (reported.field("stdout").is_some() && !is_doubtful).then_some(0)
 }
 
 #[cfg(test)]

@@ -6,15 +6,14 @@ use multitap_event::{
     AgentError, AgentErrorKind, AgentType, Denial, EventKind, ModelUsage, Timestamp, TokenUsage, ToolId, TurnEnd,
     TurnStatus,
 };
-use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
 use super::decode::ClaudeCodec;
 use super::message::api_error;
 use super::question::Open;
-use super::wire::{OneModelUsage, TurnResult, Usage};
 use crate::codec::{End, Step};
 use crate::emit::{EndFacts, NoEnd};
+use crate::json::JsonFields as _;
 
 /// What Claude has for a turn beside what others have.
 #[derive(Debug, Default)]
@@ -54,36 +53,36 @@ impl ClaudeCodec {
         (self.emit.turns.reported, self.turn.last_message) = (reported, last_message);
     }
 
-    pub(super) fn result(&mut self, result: TurnResult, now: Timestamp, out: &mut Step) {
-        self.session.identified(result.session_id.as_deref(), out);
+    pub(super) fn result(&mut self, result: &Map<String, Value>, now: Timestamp, out: &mut Step) {
+        self.emit.session.identified(result.text("session_id"), out);
         self.begin_turn_for_result(out);
-        let status = self.status(&result);
-        let why = (status == TurnStatus::Failed).then(|| why(&result));
+        let status = self.status(result);
+        let why = (status == TurnStatus::Failed).then(|| why(result));
         if let Some(why) = &why
             && self.emit.turns.reported.is_none()
         {
-            out.events.push(EventKind::Error(failure(&result, why)));
+            out.events.push(EventKind::Error(failure(result, why)));
         }
-        let by_itself = result.origin.is_some();
-        let (cost_usd, total_cost_usd) = self.turn.cost(result.total_cost_usd, result.model_usage_since_last_result);
+        let total = result.field("total_cost_usd").and_then(Value::as_f64);
+        let (cost_usd, total_cost_usd) = self.turn.cost(total, result.object("model_usage_since_last_result"));
         let turn = TurnEnd {
-            usage: result.usage.map(tokens),
-            duration_ms: result.duration_ms.map(whole_millis),
+            usage: result.field("usage").filter(|usage| usage.is_object()).map(tokens),
+            duration_ms: result.field("duration_ms").and_then(Value::as_f64).map(whole_millis),
             cost_usd,
             total_cost_usd,
-            model_usage: model_usage(result.model_usage.unwrap_or_default()),
-            text: result.result.filter(|text| !text.is_empty() && status == TurnStatus::Completed),
+            model_usage: result.object("modelUsage").map(model_usage).unwrap_or_default(),
+            text: result.string("result").filter(|text| !text.is_empty() && status == TurnStatus::Completed),
             error: why,
-            native_status: result.subtype.or(result.status),
-            num_turns: result.num_turns,
-            structured_output: result.structured_output,
-            denials: denials(result.permission_denials),
-            origin: result.origin.and_then(|origin| origin.kind),
+            native_status: result.string("subtype").or(result.string("status")),
+            num_turns: result.number("num_turns"),
+            structured_output: result.field("structured_output").cloned(),
+            denials: result.list("permission_denials").iter().map(denial).collect(),
+            origin: result.field("origin").string("kind"),
             ..TurnEnd::of(status)
         };
         self.turn_over(turn, now, out);
         // It was background work that came first; the prompt's own turn is yet to begin.
-        if by_itself && self.turn.for_prompt && result.queued_turn_count > Some(0) {
+        if result.object("origin").is_some() && self.turn.for_prompt && result.count("queued_turn_count") > 0 {
             self.emit.turns.waiting += 1;
         }
     }
@@ -95,13 +94,14 @@ impl ClaudeCodec {
         // Claude lists the denials of a turn itself.
         self.emit.tools.take_denials();
         let message_id = self.turn.last_message.take().map(Into::into);
-        self.emit.turns.complete(TurnEnd { message_id, ..turn }, None, out);
+        self.emit.complete_turn(TurnEnd { message_id, ..turn }, now, out);
     }
 
-    fn status(&self, result: &TurnResult) -> TurnStatus {
-        let word = result.subtype.as_deref().or(result.status.as_deref()).unwrap_or("success");
-        let is_error = result.is_error.unwrap_or(word != "success" && word != "completed");
-        let aborted = result.terminal_reason.as_deref().is_some_and(|reason| reason.starts_with("aborted"));
+    fn status(&self, result: &Map<String, Value>) -> TurnStatus {
+        let word = result.text("subtype").or(result.text("status")).unwrap_or("success");
+        let is_error = result.field("is_error").and_then(Value::as_bool);
+        let is_error = is_error.unwrap_or(word != "success" && word != "completed");
+        let aborted = result.text("terminal_reason").is_some_and(|reason| reason.starts_with("aborted"));
         let stopped = self.emit.turns.is_cancelling() && is_error && word == "error_during_execution";
         if aborted || stopped || matches!(word, "cancelled" | "interrupted") {
             TurnStatus::Cancelled
@@ -114,12 +114,10 @@ impl ClaudeCodec {
 
     /// Ends what must not outlive a turn: calls without an end, questions without an answer. Background work may.
     fn close_turn_work(&mut self, also_background: bool, now: Timestamp, out: &mut Step) {
-        let clock = self.session.clock(now);
-        let tools = &mut self.emit.tools;
-        let left = if also_background { HashSet::new() } else { self.background.open_calls(tools) };
-        let no_end = NoEnd { why: "the agent did not tell how this call ended", why_denied: None };
-        tools.close(|tool| !left.contains(&tool.id), no_end, clock, out);
+        let left = if also_background { HashSet::new() } else { self.background.open_calls(&self.emit.tools) };
+        self.emit.close_tools(|tool| !left.contains(&tool.id), NoEnd::UNKNOWN, now, out);
         // A question about no tool in particular goes too.
+        let tools = &self.emit.tools;
         let is_gone = |tool: &ToolId| also_background || tools.find(tool.as_str()).is_none();
         let is_moot = |open: &Open| open.question.tool_id.as_ref().is_none_or(is_gone);
         self.emit.questions.withdraw("the turn is over", is_moot, out);
@@ -130,7 +128,7 @@ impl ClaudeCodec {
             return;
         }
         self.close_turn_work(true, now, out);
-        self.emit.turns.end(end, EndFacts::default(), None, out);
+        self.emit.end_session(end, EndFacts::default(), now, out);
     }
 }
 
@@ -139,11 +137,10 @@ impl TurnFacts {
     pub(super) fn cost(
         &mut self,
         total: Option<f64>,
-        models: Option<Map<String, Value>>,
+        models: Option<&Map<String, Value>>,
     ) -> (Option<f64>, Option<f64>) {
         let Some(total) = total else { return (None, None) };
-        let by_model =
-            models.map(|models| models.values().filter_map(|model| model.get("costUSD")?.as_f64()).sum::<f64>());
+        let by_model = models.map(|models| models.values().filter_map(cost_of).sum::<f64>());
         let turn = by_model.unwrap_or(total - self.cost);
         self.cost = total;
         (Some(money(turn)), Some(money(total)))
@@ -160,63 +157,60 @@ fn whole_millis(millis: f64) -> u64 {
     millis.round() as u64
 }
 
-pub(super) fn tokens(usage: Usage) -> TokenUsage {
+pub(super) fn tokens(usage: &Value) -> TokenUsage {
     TokenUsage {
-        cached_tokens: usage.cache_read_input_tokens,
-        cache_creation_tokens: usage.cache_creation_input_tokens,
-        reasoning_tokens: usage.output_tokens_details.and_then(|details| details.thinking_tokens).filter(|n| *n > 0),
-        ..TokenUsage::of(usage.input_tokens.unwrap_or(0), usage.output_tokens.unwrap_or(0))
+        cached_tokens: usage.number("cache_read_input_tokens"),
+        cache_creation_tokens: usage.number("cache_creation_input_tokens"),
+        reasoning_tokens: usage.field("output_tokens_details").number("thinking_tokens").filter(|n| *n > 0),
+        ..TokenUsage::of(usage.count("input_tokens"), usage.count("output_tokens"))
     }
 }
 
-fn model_usage(models: Map<String, Value>) -> BTreeMap<String, ModelUsage> {
-    let one = |(name, value): (String, Value)| {
-        let model = OneModelUsage::deserialize(value).ok()?;
-        let usage = TokenUsage {
-            cached_tokens: model.cache_read_input_tokens,
-            cache_creation_tokens: model.cache_creation_input_tokens,
-            reasoning_tokens: model.thinking_tokens.filter(|n| *n > 0),
-            ..TokenUsage::of(model.input_tokens, model.output_tokens)
-        };
-        let cost_usd = model.cost_usd.map(money);
-        Some((name, ModelUsage { usage, cost_usd, context_window: model.context_window }))
-    };
-    models.into_iter().filter_map(one).collect()
+fn cost_of(model: &Value) -> Option<f64> {
+    model.get("costUSD")?.as_f64()
 }
 
-fn denials(denied: Option<Vec<super::wire::Denied>>) -> Vec<Denial> {
-    let denied = denied.unwrap_or_default().into_iter();
-    denied
-        .map(|denied| Denial {
-            tool_name: denied.tool_name,
-            tool_id: denied.tool_use_id.map(Into::into),
-            arguments: denied.tool_input,
-        })
-        .collect()
+fn model_usage(models: &Map<String, Value>) -> BTreeMap<String, ModelUsage> {
+    let one = |model: &Value| ModelUsage {
+        usage: TokenUsage {
+            cached_tokens: model.number("cacheReadInputTokens"),
+            cache_creation_tokens: model.number("cacheCreationInputTokens"),
+            reasoning_tokens: model.number("thinkingTokens").filter(|n| *n > 0),
+            ..TokenUsage::of(model.count("inputTokens"), model.count("outputTokens"))
+        },
+        cost_usd: cost_of(model).map(money),
+        context_window: model.number("contextWindow"),
+    };
+    models.iter().filter(|(_, model)| model.is_object()).map(|(name, model)| (name.clone(), one(model))).collect()
+}
+
+fn denial(denied: &Value) -> Denial {
+    Denial {
+        tool_name: denied.string("tool_name").unwrap_or_default(),
+        tool_id: denied.text("tool_use_id").map(Into::into),
+        arguments: denied.object("tool_input").cloned().unwrap_or_default(),
+    }
 }
 
 /// Why a turn failed, for people.
-fn why(result: &TurnResult) -> String {
-    let errors = result.errors.as_deref().unwrap_or_default();
-    let reported = if errors.is_empty() { None } else { Some(errors.join("; ")) };
-    let plain = result
-        .error
-        .as_ref()
-        .and_then(|error| error.as_str().or_else(|| error.get("message")?.as_str()).map(str::to_owned));
-    reported
-        .or(plain)
-        .or_else(|| result.result.clone())
-        .filter(|text| !text.is_empty())
-        .unwrap_or_else(|| format!("the turn failed: {}", result.subtype.as_deref().unwrap_or("no reason given")))
+fn why(result: &Map<String, Value>) -> String {
+    let errors: Vec<&str> = result.list("errors").iter().filter_map(Value::as_str).collect();
+    let error = result.field("error");
+    let said = Some(errors.join("; ")).filter(|_| !errors.is_empty());
+    said.or_else(|| {
+        error.and_then(Value::as_str).or(error.text("message")).or(result.text("result")).map(str::to_owned)
+    })
+    .filter(|text| !text.is_empty())
+    .unwrap_or_else(|| format!("the turn failed: {}", result.text("subtype").unwrap_or("no reason given")))
 }
 
-fn failure(result: &TurnResult, why: &str) -> AgentError {
+fn failure(result: &Map<String, Value>, why: &str) -> AgentError {
     if why.contains("No conversation found")
         || why.contains("requires a valid session")
         || why.contains("No message found")
     {
         return AgentError::new(AgentErrorKind::SessionNotFound, why).of(AgentType::Claude);
     }
-    let word = result.api_error_type.as_deref().or(result.subtype.as_deref()).or(result.status.as_deref());
+    let word = result.text("api_error_type").or(result.text("subtype")).or(result.text("status"));
     api_error(word.unwrap_or("unknown"), why)
 }

@@ -1,31 +1,25 @@
 //! Answers: what somebody decided, as Codex wants to hear it.
 
-use multitap_event::{Choice, ChoiceKind, Decide, Details, ElicitationAnswer, EventKind, option};
+use multitap_event::{Choice, ChoiceKind, Decide, Details, ElicitationAnswer, option};
 use serde_json::{Map, Value, json};
 
 use super::decode::CodexCodec;
-use super::encode::refused;
-use super::form;
 use super::question::{Open, Via};
 use super::rpc::{AgentRequest, Steered, answer};
 use crate::codec::Step;
+use crate::form;
 
 impl CodexCodec {
     /// Somebody answered. An answer that does not fit changes nothing. One that does, and cannot be carried out, is a no
     /// that says why: the ruling stands, and Codex must not wait for another.
     pub(super) fn decide(&mut self, decide: &Decide, out: &mut Step) {
-        let (open, choice) = match self.emit.questions.answered(decide) {
-            Ok((open, choice)) => (open.clone(), choice),
-            Err(refused) => {
-                out.events.push(EventKind::Error(refused));
-                return;
-            }
-        };
-        let (kind, decision) = match decision(&open, choice, decide) {
+        let Some((open, choice)) = self.emit.questions.answered_by(decide, out) else { return };
+        let (open, choice) = (open.clone(), choice.clone());
+        let (kind, decision) = match decision(&open, &choice, decide) {
             Ok(decision) => (choice.kind, decision),
             Err(why) => {
                 let why = format!("the answer could not be carried out, so nothing was done: {why}");
-                out.events.push(EventKind::Error(refused(why)));
+                self.emit.refuse(why, out);
                 let no = Choice::new(option::CANCEL, "No", ChoiceKind::RejectOnce);
                 (no.kind, decision(&open, &no, decide).unwrap_or_else(|_| declined()))
             }
@@ -55,7 +49,7 @@ impl CodexCodec {
 
     /// The line that adds something to the running turn; nothing if none runs.
     pub(super) fn steer(&mut self, input: &Value, what: Steered) -> Option<String> {
-        let (thread, turn) = (self.session.native_id()?.to_owned(), self.begun_turn()?.to_owned());
+        let (thread, turn) = (self.emit.session.native_id.clone()?, self.begun_turn()?.to_owned());
         let params = json!({ "threadId": thread, "expectedTurnId": turn, "input": input });
         Some(self.send_request(AgentRequest::Steer(what), "turn/steer", params))
     }
@@ -90,7 +84,7 @@ fn decision(open: &Open, choice: &Choice, decide: &Decide) -> Result<Value, Stri
         Via::Input { .. } if kind.rejects() => json!({ "answers": {} }),
         Via::Input { ids } => {
             let Details::Input { questions } = &open.question.details else { return Ok(json!({ "answers": {} })) };
-            let given = form::answers(questions, decide)?;
+            let given = form::answers(questions, decide, |label, words| vec![label.to_owned(), words.to_owned()])?;
             let answers = ids.iter().cloned().zip(given).map(|(id, words)| (id, json!({ "answers": words })));
             json!({ "answers": answers.collect::<Map<_, _>>() })
         }

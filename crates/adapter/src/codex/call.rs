@@ -1,16 +1,17 @@
 //! Tool calls in stored sessions, as the model wrote them: a name, arguments as text, an output as text.
 
-use multitap_event::{FileChange, FileChangeType, Timestamp, ToolId, ToolKind};
-use serde_json::{Map, Value};
+use multitap_event::{FileChange, FileChangeType, Timestamp, ToolId, ToolKind, one_line};
+use serde_json::Value;
 
 use super::change;
-use super::command::{one_line, typed};
+use super::command::typed;
 use super::decode::CodexCodec;
 use super::item::arguments;
 use super::tools::{Ended, Native, OpenTool};
 use super::wire::Fields;
 use crate::codec::Step;
 use crate::diff;
+use crate::json::{JsonFields as _, one};
 
 impl CodexCodec {
     pub(super) fn stored_call(&mut self, call: &Fields, now: Timestamp, out: &mut Step) {
@@ -30,10 +31,10 @@ impl CodexCodec {
                 let command = ["cmd", "command", "chars"].into_iter().find_map(|key| given.get(key));
                 let command = command.map(typed).unwrap_or_default();
                 let title = one_line(&command);
-                (title, Map::from_iter([("command".to_owned(), command.into())]), Vec::new())
+                (title, one("command", command), Vec::new())
             }
             ToolKind::Edit => {
-                let changes = changes(given.get("input").and_then(Value::as_str).unwrap_or_default(), &id);
+                let changes = changes(given.text("input").unwrap_or_default(), &id);
                 (change::title(&changes), given, changes)
             }
             _ => (name.to_owned(), given, Vec::new()),
@@ -64,7 +65,7 @@ impl CodexCodec {
         };
         let result = Some(Value::from(plain_output(&said)));
         let ended = Ended { status: Some(status.to_owned()), result, exit_code, ..Ended::default() };
-        self.emit.tools.ended(&id, ended, self.session.clock(now), out);
+        self.end_call(&id, ended, now, out);
     }
 }
 
@@ -127,10 +128,7 @@ fn changes(patch: &str, tool: &ToolId) -> Vec<FileChange> {
         ];
         let begins = begins.into_iter().find_map(|(head, kind)| Some((line.strip_prefix(head)?, kind)));
         if let Some((path, change_type)) = begins {
-            let (file_path, tool_id) = (path.trim().to_owned(), Some(tool.clone()));
-            let (diff, before, after, old_path) = (None, None, None, None);
-            let change = FileChange { file_path, change_type, diff, before, after, tool_id, old_path };
-            found.push((change, String::new()));
+            found.push((FileChange::of(path.trim(), change_type, tool), String::new()));
         } else if let (Some(to), Some((change, _))) = (line.strip_prefix("*** Move to: "), found.last_mut()) {
             change.old_path = Some(std::mem::replace(&mut change.file_path, to.trim().to_owned()));
         } else if let Some((_, body)) = found.last_mut().filter(|_| !line.starts_with("***")) {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::wire::Fields;
 use crate::codec::{Files, MOST_READ, NoFiles};
 use crate::diff;
+use crate::json::JsonFields as _;
 
 /// The changes an item reports. For the text of a file before and after, the disk is looked at.
 pub(super) fn of_item(item: &Fields, tool: &ToolId, files: &dyn Files) -> Vec<FileChange> {
@@ -44,20 +45,14 @@ fn one(change: &Fields, path: Option<&str>, tool: &ToolId, files: &dyn Files) ->
     let word = word.or_else(|| change.text("type").filter(|word| matches!(*word, "add" | "delete" | "update")));
     let reported = change.text("diff").or_else(|| change.text("unifiedDiff")).or_else(|| change.text("content"));
     let moved = kind.text("movePath").or_else(|| change.text("movePath")).filter(|to| *to != path);
-    let mut made = FileChange {
-        file_path: moved.unwrap_or(path).to_owned(),
-        change_type: match word {
-            Some("add" | "create" | "created") => FileChangeType::Created,
-            Some("delete" | "remove" | "deleted") => FileChangeType::Deleted,
-            Some(_) => FileChangeType::Modified,
-            None => by_diff(reported.unwrap_or_default()),
-        },
-        diff: None,
-        before: None,
-        after: None,
-        tool_id: Some(tool.clone()),
-        old_path: moved.map(|_| path.to_owned()),
+    let change_type = match word {
+        Some("add" | "create" | "created") => FileChangeType::Created,
+        Some("delete" | "remove" | "deleted") => FileChangeType::Deleted,
+        Some(_) => FileChangeType::Modified,
+        None => by_diff(reported.unwrap_or_default()),
     };
+    let mut made = FileChange::of(moved.unwrap_or(path), change_type, tool);
+    made.old_path = moved.map(|_| path.to_owned());
     let Some(reported) = reported else { return Some(made) };
     match made.change_type {
         FileChangeType::Created if !is_diff(reported) => {
@@ -91,11 +86,11 @@ fn both_texts(path: &str, moved: Option<&str>, hunks: &str, files: &dyn Files) -
             return Some((text, after));
         }
         if moved.is_none() {
-            return diff::take_back(&text, hunks).map(|before| (before, text));
+            return diff::revert(&text, hunks).map(|before| (before, text));
         }
     }
     let after = files.read(Path::new(moved?))?;
-    diff::take_back(&after, hunks).map(|before| (before, after))
+    diff::revert(&after, hunks).map(|before| (before, after))
 }
 
 fn is_diff(text: &str) -> bool {
@@ -142,7 +137,6 @@ fn named_diff(change: &FileChange) -> Cow<'_, str> {
     }
 }
 
-/// One line about changes.
 pub(super) fn title(changes: &[FileChange]) -> String {
     let [first, rest @ ..] = changes else { return "Change files".to_owned() };
     let verb = match first.change_type {

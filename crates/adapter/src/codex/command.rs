@@ -2,16 +2,14 @@
 
 use serde_json::Value;
 
-/// The longest title.
-const TITLE: usize = 120;
 const SHELLS: [&str; 4] = ["bash", "zsh", "sh", "dash"];
 
 /// The command that a person would type: without the shell that Codex starts it with.
 pub(super) fn typed(command: &Value) -> String {
     let words = match command {
-        Value::String(text) => match split(text) {
-            Some(words) => words,
-            None => return text.clone(),
+        Value::String(text) => match shell_words::split(text) {
+            Ok(words) => words,
+            Err(_) => return text.clone(),
         },
         Value::Array(words) => words.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
         _ => return String::new(),
@@ -28,46 +26,6 @@ pub(super) fn typed(command: &Value) -> String {
     }
 }
 
-/// Words of a shell command, by the quoting rules that a writer of commands uses; nothing if they do not hold.
-fn split(text: &str) -> Option<Vec<String>> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut letters = text.chars();
-    while let Some(letter) = letters.next() {
-        match letter {
-            ' ' | '\t' | '\n' => words.extend(word.take()),
-            '\'' => {
-                let word = word.get_or_insert_default();
-                loop {
-                    match letters.next()? {
-                        '\'' => break,
-                        inner => word.push(inner),
-                    }
-                }
-            }
-            '"' => {
-                let word = word.get_or_insert_default();
-                loop {
-                    match letters.next()? {
-                        '"' => break,
-                        '\\' => match letters.next()? {
-                            escaped @ ('"' | '\\' | '$' | '`') => word.push(escaped),
-                            '\n' => {}
-                            other => word.extend(['\\', other]),
-                        },
-                        inner => word.push(inner),
-                    }
-                }
-            }
-            '\\' => word.get_or_insert_default().push(letters.next()?),
-            other => word.get_or_insert_default().push(other),
-        }
-    }
-    words.extend(word);
-    Some(words)
-}
-
-/// Words as one command line.
 pub(super) fn join(words: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     let quote = |word: &String| {
@@ -78,16 +36,6 @@ pub(super) fn join(words: &[String]) -> String {
         }
     };
     words.iter().map(quote).collect::<Vec<_>>().join(" ")
-}
-
-/// The first line, shortened.
-pub(super) fn one_line(text: &str) -> String {
-    let line = text.trim().lines().next().unwrap_or_default();
-    match line.char_indices().nth(TITLE) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None if line.len() < text.trim().len() => format!("{line} …"),
-        None => line.to_owned(),
-    }
 }
 
 #[cfg(test)]

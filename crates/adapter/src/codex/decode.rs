@@ -1,20 +1,21 @@
-//! Codex's lines to events: one line in, its events out.
-//!
-//! Here is only the fork in the road; each sort of line has its file beside this one.
+//! Codex's lines to events: one line in, its events out. Each sort of line has its file beside this one.
 
 use std::collections::HashMap;
 use std::fmt;
 
-use multitap_event::{AgentType, Command, SandboxMode, SessionConfig, Timestamp, Unsupported};
+use multitap_event::{
+    AgentType, Command, EventKind, SandboxMode, SessionConfig, SystemSubtype, Timestamp, Unsupported,
+};
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use super::exec::Exec;
 use super::item::Phase;
-use super::notice::{is_of_a_turn, is_silent};
+use super::notice::{is_of_a_turn, is_silent, note};
 use super::question::Native;
 use super::rpc::AgentRequest;
 use super::sandbox::OwnSandbox;
-use super::session::Session;
+use super::session::mode_of;
 use super::settings::Settings;
 use super::stored::Twins;
 use super::threads::Threads;
@@ -24,7 +25,9 @@ use super::turn::{TurnFacts, TurnOutcome, failure};
 use super::usage::tokens;
 use super::wire::{self, Call, Delta, Fields, Head, Reply};
 use crate::codec::{Codec, End, Files, NoFiles, Step, read};
-use crate::emit::Emitter;
+use crate::emit::{Emitter, SessionFacts};
+use crate::history::StoredSession;
+use crate::json::JsonFields as _;
 use crate::line::unrecognized;
 
 /// How Codex is driven, in `sessionStarted`.
@@ -46,7 +49,10 @@ pub struct CodexCodec {
     pub(super) changed: Changed,
     /// What the last turn was started with, until Codex takes it.
     pub(super) sent: Changed,
-    pub(super) session: Session,
+    /// The sandbox that Codex says it uses.
+    pub(super) sandbox: Option<Value>,
+    /// Notices from before the session began.
+    pub(super) held: Vec<EventKind>,
     pub(super) threads: Threads,
     pub(super) emit: Emitter<tools::Native, Native, AgentRequest>,
     pub(super) turn: TurnFacts,
@@ -56,7 +62,6 @@ pub struct CodexCodec {
     pub(super) exec: Option<Exec>,
     /// The turn that was asked to end.
     pub(super) interrupted: Option<String>,
-    /// A reviewer is at work.
     pub(super) reviewing: bool,
     /// The last report of the turn's changes, and of each MCP server.
     pub(super) diff: Option<String>,
@@ -88,9 +93,10 @@ impl CodexCodec {
             own_sandbox: OwnSandbox::Unknown,
             changed: Changed::default(),
             sent: Changed::default(),
-            session: Session::recorded(),
+            sandbox: None,
+            held: Vec::new(),
             threads: Threads::default(),
-            emit: Emitter::new(AgentType::Codex),
+            emit: Emitter::new(SessionFacts::new(AgentType::Codex, None)),
             turn: TurnFacts::default(),
             todos: Todos::default(),
             twins: Twins::default(),
@@ -103,8 +109,8 @@ impl CodexCodec {
     }
 
     /// For a session of Codex's own store, whose entries have their times.
-    pub(super) fn stored() -> Self {
-        Self { session: Session::stored(), ..Self::recorded() }
+    pub(super) fn stored(session: &StoredSession) -> Self {
+        Self { emit: Emitter::new(SessionFacts::stored(AgentType::Codex, session)), ..Self::recorded() }
     }
 
     /// For a running app-server. `no_sandbox` says why no sandbox works on this machine, where none does.
@@ -123,11 +129,17 @@ impl CodexCodec {
     }
 
     fn set_up(config: &SessionConfig, settings: Settings, files: Box<dyn Files>, transport: &'static str) -> Self {
+        let facts = SessionFacts {
+            stated: Some(config.stated()),
+            mode: mode_of(&settings.rules),
+            model: config.model.clone(),
+            ..SessionFacts::new(AgentType::Codex, Some(transport))
+        };
         Self {
             files,
             chosen_sandbox: config.sandbox,
             opened_implied: settings.rules.sandbox_implied,
-            session: Session::live(config, &settings.rules, transport),
+            emit: Emitter::new(facts),
             turn: TurnFacts { structured: settings.output_schema.is_some(), ..TurnFacts::default() },
             settings,
             ..Self::recorded()
@@ -156,7 +168,7 @@ impl Codec for CodexCodec {
                 }
                 Err(reason) => out.events.push(unrecognized(line, reason)),
             }
-            self.session.hold(out);
+            self.hold_notes(out);
         })
     }
 
@@ -180,18 +192,16 @@ impl Codec for CodexCodec {
 
 impl CodexCodec {
     fn call(&mut self, method: &str, line: &str, now: Timestamp, out: &mut Step) {
-        if is_of_a_turn(method) && !self.session.has_started() {
+        if is_of_a_turn(method) && !self.emit.session.started {
             // A recording may lack its beginning.
             let head: Option<Call<Fields>> = serde_json::from_str(line).ok();
             let thread = head.as_ref().and_then(|head| head.params.text("threadId"));
             thread.iter().for_each(|id| self.threads.ours_is(id));
-            self.session.under_way(thread, APP_SERVER, out);
+            self.under_way(thread, APP_SERVER, out);
         }
         if method.ends_with("/delta") || method.ends_with("Delta") {
-            let piece = Delta::glance(method, line).map(Ok);
-            let read = || serde_json::from_str(line).map(|call: Call<Delta<'_>>| call.params);
-            match piece.unwrap_or_else(read) {
-                Ok(delta) => return self.delta(method, delta, out),
+            match serde_json::from_str::<Call<Delta<'_>>>(line) {
+                Ok(call) => return self.delta(method, call.params, out),
                 // Another kind of delta, which stands in the table of notifications.
                 Err(_) if method.starts_with("thread/") || !method.starts_with("item/") => {}
                 Err(error) => return out.events.push(unrecognized(line, error.to_string())),
@@ -208,28 +218,24 @@ impl CodexCodec {
 
     /// An event of `exec --json`, or an entry of a stored session.
     pub(super) fn event(&mut self, kind: &str, event: &Fields, line: &str, now: Timestamp, out: &mut Step) {
-        if (kind.starts_with("turn.") || kind.starts_with("item.")) && !self.session.has_started() {
-            self.session.under_way(None, EXEC, out);
+        if (kind.starts_with("turn.") || kind.starts_with("item.")) && !self.emit.session.started {
+            self.under_way(None, EXEC, out);
         }
         let payload = || event.fields("payload");
         let item = || event.fields("item");
         match kind {
-            "thread.started" => self.session.began(event.text("threadId"), EXEC, event, out),
+            "thread.started" => self.began(event.text("threadId"), EXEC, event, out),
             "turn.started" => self.begin_turn(None, out),
             "turn.completed" => {
                 let is_sum = self.exec.is_some();
                 let usage = event.get("usage").and_then(tokens);
                 let usage = usage.and_then(|so_far| self.turn.usage.turn_of(so_far, is_sum));
-                self.turn_over(
-                    TurnOutcome { status: "completed".to_owned(), usage, ..TurnOutcome::default() },
-                    now,
-                    out,
-                );
+                self.turn_over(TurnOutcome { usage, ..TurnOutcome::of("completed") }, now, out);
             }
             "turn.failed" => {
                 let error = Some(failure(&event.fields("error")));
                 let status = if self.emit.turns.is_cancelling() { "interrupted" } else { "failed" };
-                self.turn_over(TurnOutcome { status: status.to_owned(), error, ..TurnOutcome::default() }, now, out);
+                self.turn_over(TurnOutcome { error, ..TurnOutcome::of(status) }, now, out);
             }
             "item.started" => self.item(&item(), Phase::Started, None, now, out),
             "item.updated" => self.item(&item(), Phase::Updated, None, now, out),
@@ -241,7 +247,7 @@ impl CodexCodec {
             "event_msg" => self.stored_event(&payload(), now, out),
             "response_item" => self.response_item(&payload(), now, out),
             "compacted" => {
-                out.events.push(super::notice::note(multitap_event::SystemSubtype::COMPACTED, None, payload().0));
+                out.events.push(note(SystemSubtype::COMPACTED, None, payload().0));
             }
             // What Codex keeps for itself.
             "world_state" | "token_usage_record" | "ghost_snapshot" => {}

@@ -1,21 +1,16 @@
 //! Commands to Codex's lines.
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentType, Command, EventKind, Image, Mode, Prompt, Query, SandboxMode, Setting,
-    SystemSubtype, Timestamp,
+    AgentType, Command, EventKind, Image, Mode, Prompt, Query, SandboxMode, Setting, SystemSubtype, Timestamp,
 };
 use serde_json::{Map, Value, json};
 
 use super::decode::CodexCodec;
 use super::notice::note;
 use super::rpc::{AgentRequest, Steered};
+use super::session::mode_of;
 use super::settings::{Rules, sandbox_policy};
 use crate::codec::Step;
-
-/// A command that cannot be carried out.
-pub(super) fn refused(why: impl Into<String>) -> AgentError {
-    AgentError::new(AgentErrorKind::ProtocolError, why).of(AgentType::Codex)
-}
 
 impl CodexCodec {
     pub(super) fn command(&mut self, command: Command, now: Timestamp, out: &mut Step) {
@@ -30,16 +25,16 @@ impl CodexCodec {
                 self.emit.turns.cancel();
                 self.cancel_if_wanted(out);
             }
-            Command::Cancel => out.events.push(EventKind::Error(refused("there is no turn to cancel").warning())),
+            Command::Cancel => self.emit.refuse_cancel(out),
             Command::SetMode { mode } => self.set_mode(&mode, out),
             Command::SetModel { model } => {
                 self.settings.model = Some(model.clone());
                 self.changed.model = true;
-                self.session.model_chosen(model, out);
+                self.emit.session.model_chosen(model, out);
             }
             Command::SetThinking { .. } => {
                 let why = "codex cannot honour a limit for thinking: it thinks by levels of effort, not by tokens";
-                out.events.push(EventKind::Error(refused(why).about(Setting::Thinking)));
+                out.events.push(EventKind::Error(self.emit.refused(why).about(Setting::Thinking)));
             }
             Command::Query { what } => self.query(what, out),
         }
@@ -50,16 +45,15 @@ impl CodexCodec {
             self.prompt_by_process(prompt, now, out);
             return;
         }
-        let Some(thread) = self.session.native_id().map(str::to_owned) else {
-            self.prompted();
-            self.turn_refused(refused("codex has not opened the conversation"), now, out);
+        self.prompted();
+        let Some(thread) = self.emit.session.native_id.clone() else {
+            self.turn_refused(self.emit.refused("codex has not opened the conversation"), now, out);
             return;
         };
-        self.prompted();
         let words = prompt.text.trim().split_once(char::is_whitespace).unwrap_or((prompt.text.trim(), ""));
         if matches!(words, ("/compact", "") | ("/review", _)) && (self.changed.rules || self.changed.model) {
             let why = format!("codex takes a new mode or model only with a prompt: send one before {}", words.0);
-            self.turn_refused(refused(why), now, out);
+            self.turn_refused(self.emit.refused(why), now, out);
             return;
         }
         let line = match words {
@@ -115,11 +109,12 @@ impl CodexCodec {
         });
         match rules {
             Ok(rules) => {
-                self.session.rules_chosen(&rules, out);
+                self.emit.session.mode = mode_of(&rules);
+                self.emit.session.report_mode(out);
                 self.settings.rules = rules;
                 self.changed.rules = true;
             }
-            Err(why) => out.events.push(EventKind::Error(refused(why).refusing(Setting::Mode, word))),
+            Err(why) => out.events.push(EventKind::Error(self.emit.refused(why).refusing(Setting::Mode, word))),
         }
     }
 
@@ -132,7 +127,7 @@ impl CodexCodec {
             out.stop = true;
             return;
         }
-        let (Some(thread), Some(turn)) = (self.session.native_id(), self.begun_turn()) else { return };
+        let (Some(thread), Some(turn)) = (&self.emit.session.native_id, self.begun_turn()) else { return };
         let params = json!({ "threadId": thread, "turnId": turn });
         if self.interrupted.as_deref() != Some(turn) {
             self.interrupted = Some(turn.to_owned());
@@ -142,22 +137,21 @@ impl CodexCodec {
 
     fn query(&mut self, what: Query, out: &mut Step) {
         if self.exec.is_some() {
-            let why = format!("codex exec cannot tell {what:?}; the app-server can").to_lowercase();
-            out.events.push(EventKind::Error(refused(why)));
+            self.emit.refuse(format!("codex exec cannot tell {what:?}; the app-server can").to_lowercase(), out);
             return;
         }
         let (method, params) = match what {
             Query::Models => ("model/list", json!({})),
             Query::Commands => {
-                let folders: Vec<&str> = self.session.cwd().into_iter().collect();
+                let folders: Vec<&String> = self.emit.session.cwd.iter().collect();
                 ("skills/list", json!({ "cwds": folders }))
             }
-            Query::McpStatus => ("mcpServerStatus/list", json!({ "threadId": self.session.native_id() })),
+            Query::McpStatus => ("mcpServerStatus/list", json!({ "threadId": self.emit.session.native_id })),
             Query::Account => ("account/read", json!({})),
             Query::Context => {
                 let context = self.turn.usage.context();
                 out.events.push(match context.is_empty() {
-                    true => EventKind::Error(refused("codex has not told yet how full its context is")),
+                    true => EventKind::Error(self.emit.refused("codex has not told yet how full its context is")),
                     false => note(SystemSubtype::CONTEXT, None, context),
                 });
                 return;

@@ -1,20 +1,17 @@
 //! `codex exec --json`: a process for each turn. Nobody can be asked, so the rules are set beforehand.
 
-use std::io::{self, Write as _};
-
 use multitap_event::{
     AgentError, AgentErrorKind, AgentType, EventKind, Image, LaunchError, McpReach, McpServer, Prompt, Resume,
     SandboxMode, SessionConfig, Timestamp, Unsupported,
 };
 use serde_json::{Map, Value, json};
-use tempfile::TempPath;
 
 use super::decode::{CodexCodec, EXEC};
 use super::sandbox::SandboxProbe;
 use super::settings::{Rules, Settings, mcp_rules, sandbox_word, unsupported};
 use crate::codec::{Files, Run, RunArg, Step};
 use crate::pump::Lifetime;
-use crate::spec::{Plan, private_file_failed};
+use crate::spec::{Plan, add_options, private_file};
 
 /// What the turns of a session share.
 #[derive(Debug)]
@@ -46,7 +43,7 @@ pub(crate) fn plan(
     let mut kept = Vec::new();
     let mut options = Vec::new();
     let mut file = |text: &str| -> Result<String, LaunchError> {
-        let file = private_file(text).map_err(|error| private_file_failed(AgentType::Codex, &error))?;
+        let file = private_file(AgentType::Codex, "", text)?;
         let path = file.display().to_string();
         kept.push(file);
         Ok(path)
@@ -82,13 +79,6 @@ pub(super) fn can_run(rules: &Rules) -> Result<(), Unsupported> {
             Err(unsupported(format!("approval mode {word}"), why))
         }
     }
-}
-
-fn private_file(text: &str) -> io::Result<TempPath> {
-    let mut file = tempfile::Builder::new().prefix("multitap-codex-").tempfile()?;
-    file.write_all(text.as_bytes())?;
-    file.flush()?;
-    Ok(file.into_temp_path())
 }
 
 /// The MCP servers without what may be secret: that goes by the environment, never by an argument.
@@ -141,7 +131,7 @@ impl CodexCodec {
             Resume::Session { native_id, .. } if !self.settings.fork => Some(native_id.clone()),
             Resume::Session { .. } | Resume::Latest | Resume::New => None,
         });
-        self.session.under_way(resumed.as_deref(), EXEC, out);
+        self.under_way(resumed.as_deref(), EXEC, out);
         self.tell_sandbox(out);
         if self.settings.rules.policy.is_none() {
             let why = "codex is run turn by turn and cannot ask: what its sandbox does not allow fails";
@@ -155,7 +145,6 @@ impl CodexCodec {
         Some(now.millis_since(self.exec.as_ref()?.asked_at?))
     }
 
-    /// Begins a turn by starting its process.
     pub(super) fn prompt_by_process(&mut self, prompt: &Prompt, now: Timestamp, out: &mut Step) {
         if let Some(exec) = &mut self.exec {
             exec.asked_at = Some(now);
@@ -165,37 +154,28 @@ impl CodexCodec {
         let mut args = vec![RunArg::word("exec")];
         // An option that takes many values must not be the last one.
         args.extend(prompt.images.iter().flat_map(|image| [RunArg::word("--image"), picture(image)]));
-        args.extend(["--json", "--skip-git-repo-check"].map(RunArg::word));
-        let mut option = |name: &str, value: &str| args.extend([RunArg::word(name), RunArg::word(value)]);
-        if let Some(model) = &settings.model {
-            option("-m", model);
-        }
-        if let Some(policy) = &settings.rules.policy {
-            option("-c", &format!("approval_policy={}", toml(&policy.as_str().into())));
-        }
+        let mut words = ["--json", "--skip-git-repo-check"].map(str::to_owned).to_vec();
+        add_options(&mut words, "-m", &settings.model);
+        let policy = settings.rules.policy.as_deref().map(|policy| format!("approval_policy={}", toml(&policy.into())));
+        add_options(&mut words, "-c", policy);
         let raised = self.raises_sandbox().then_some(SandboxMode::WorkspaceWrite);
-        if let Some(sandbox) = settings.rules.sandbox.or(raised) {
-            option("-s", sandbox_word(sandbox));
-        }
-        if let Some(cwd) = &settings.cwd {
-            option("-C", cwd);
-        }
-        for folder in &settings.add_dirs {
-            option("--add-dir", folder);
-        }
-        args.extend(exec.options.iter().chain(&exec.agent_args).map(RunArg::word));
-        let known = self.session.native_id();
-        args.extend(match (known, &exec.resume) {
-            (Some(id), _) => vec![RunArg::word("resume"), RunArg::word(id)],
-            (None, Resume::New) => Vec::new(),
-            (None, Resume::Latest) => vec![RunArg::word("resume"), RunArg::word("--last")],
+        add_options(&mut words, "-s", settings.rules.sandbox.or(raised).map(sandbox_word));
+        add_options(&mut words, "-C", &settings.cwd);
+        add_options(&mut words, "--add-dir", &settings.add_dirs);
+        words.extend(exec.options.iter().chain(&exec.agent_args).cloned());
+        let known = &self.emit.session.native_id;
+        match (known, &exec.resume) {
+            (Some(id), _) => add_options(&mut words, "resume", [id]),
+            (None, Resume::New) => {}
+            (None, Resume::Latest) => add_options(&mut words, "resume", ["--last"]),
             (None, Resume::Session { native_id, .. }) => {
-                vec![RunArg::word(if settings.fork { "fork" } else { "resume" }), RunArg::word(native_id)]
+                add_options(&mut words, if settings.fork { "fork" } else { "resume" }, [native_id]);
             }
-        });
+        }
         if known.is_none() && exec.resume == Resume::New {
             self.turn.usage.starts_at_nothing();
         }
+        args.extend(words.into_iter().map(RunArg::Word));
         // The prompt itself goes to stdin: it may be longer than an argument can be, and it is nobody else's business.
         args.push(RunArg::word("-"));
         out.run = Some(Run { args, stdin: Some(prompt.text.clone()) });
@@ -267,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_turn_takes_up_the_conversation() {
+    fn the_next_turn_resumes_the_conversation() {
         let mut codec = plan(&config(None), Box::new(NoFiles), unset()).unwrap().codec;
         let image = Image { media_type: "image/png".to_owned(), data: "AAAA".to_owned() };
         let prompt = Prompt { images: vec![image], ..Prompt::text("look") };

@@ -12,9 +12,8 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use multitap_event::{AgentType, Timestamp};
+use multitap_event::{AgentType, Timestamp, one_line};
 use ruzstd::decoding::StreamingDecoder;
-use serde_json::Map;
 
 use self::lineage::{Lineage, Store, Titles};
 use super::decode::CodexCodec;
@@ -23,10 +22,9 @@ use super::stored::{Source, Speaker, is_own, texts_of};
 use super::turn::{INTERRUPTED, TurnOutcome};
 use super::wire::Fields;
 use crate::codec::{Codec as _, End, Step};
-use crate::emit::STORED;
 use crate::history::file::{self, Lines, name};
 use crate::history::{Entries, EntryEvents, Here, StoredSession};
-use crate::words::one_line;
+use crate::json::{JsonFields as _, one};
 
 const ACTIVE: &str = "sessions";
 const ARCHIVED: &str = "archived_sessions";
@@ -63,9 +61,9 @@ fn is_compressed(path: &Path) -> bool {
 /// The lines of a file, compressed or not.
 fn plain_lines(path: &Path) -> io::Result<Lines> {
     if !is_compressed(path) {
-        return Lines::open(path);
+        return file::lines(path);
     }
-    Ok(Lines::of(Box::new(decoder(path)?)))
+    Ok(file::lines_of(decoder(path)?))
 }
 
 fn decoder(path: &Path) -> io::Result<impl io::Read + Send + 'static> {
@@ -171,7 +169,7 @@ pub(crate) struct Stored {
 impl Stored {
     pub(crate) fn new(session: &StoredSession) -> Self {
         let lineage = session.files.first().map(|path| Lineage::of(path)).unwrap_or_default();
-        Self { session: session.clone(), lineage, codec: CodexCodec::stored(), headed: false, guessed: None }
+        Self { session: session.clone(), lineage, codec: CodexCodec::stored(session), headed: false, guessed: None }
     }
 
     /// Older files report no turns: what the user says begins one, and ends the one before.
@@ -181,7 +179,7 @@ impl Stored {
             || matches!(entry.text("type"), Some("turn.started"));
         let copy = |text: &String| self.codec.twins.awaits(source(entry), Speaker::User, text);
         let prompt = said_by_user(entry).filter(|text| !copy(text));
-        if begins && !self.codec.turn.has_spoken() && self.codec.emit.tools.is_empty() {
+        if begins && self.codec.turn.text.is_none() && self.codec.emit.tools.is_empty() {
             // The prompt was reported first, and this is its turn.
             self.guessed = None;
         } else if begins || prompt.is_some() {
@@ -199,11 +197,10 @@ impl Stored {
     /// Ends a turn of which no end was reported.
     fn end_guessed(&mut self, emitted: &mut EntryEvents) {
         let Some(at) = self.guessed.take().filter(|_| self.codec.emit.turns.is_busy()) else { return };
-        let rests = self.codec.turn.has_spoken() && self.codec.emit.tools.is_empty();
-        let status = if rests { "completed" } else { INTERRUPTED };
-        let over = TurnOutcome { status: status.to_owned(), ..TurnOutcome::default() };
+        let is_idle = self.codec.turn.text.is_some() && self.codec.emit.tools.is_empty();
+        let status = if is_idle { "completed" } else { INTERRUPTED };
         let mut out = Step::default();
-        self.codec.stored_turn_over(over, at, &mut out);
+        self.codec.stored_turn_over(TurnOutcome::of(status), at, &mut out);
         emitted.before(at, out);
     }
 }
@@ -219,14 +216,10 @@ impl Entries for Stored {
 
     fn begin(&mut self, at: Timestamp, emitted: &mut EntryEvents) {
         let mut out = Step::default();
-        let session = &self.session;
-        let folder = session.folder.as_ref().map(|folder| folder.display().to_string());
-        let known = [("cwd", folder), ("cliVersion", session.agent_version.clone()), ("model", session.model.clone())];
-        let known = known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?.into())));
-        self.codec.session.began(Some(&session.id), STORED, &Fields(known.collect()), &mut out);
+        self.codec.emit.session.start(&mut out);
         if let Some(from) = &self.lineage.missing {
             let message = format!("the beginning is in conversation {from}, which is not there");
-            out.events.push(note("forked", Some(message), Map::from_iter([("from".to_owned(), from.clone().into())])));
+            out.events.push(note("forked", Some(message), one("from", from.as_str())));
         } else {
             self.codec.turn.usage.starts_at_nothing();
         }
@@ -242,8 +235,7 @@ impl Entries for Stored {
         let id = about.text("id").filter(|id| *id != self.session.id);
         if let Some(id) = id.filter(|_| kind == "session_meta" && (self.headed || !self.lineage.is_empty())) {
             // The head of the conversation that this one was forked from, there or copied.
-            let data = Map::from_iter([("nativeSessionId".to_owned(), id.into())]);
-            out.events.push(note("copiedFrom", None, data));
+            out.events.push(note("copiedFrom", None, one("nativeSessionId", id)));
         } else if entry.as_written {
             out.events.extend(self.codec.decode(line, at).events);
         } else {

@@ -2,18 +2,19 @@
 
 use multitap_event::{
     AgentError, AgentErrorKind, AgentType, EventKind, Image, MessageId, Severity, SystemSubtype, Timestamp, ToolId,
-    ToolKind, UserMessage,
+    ToolKind, UserMessage, one_line,
 };
 use serde_json::{Map, Value};
 
 use super::change;
-use super::command::{one_line, typed};
+use super::command::typed;
 use super::decode::CodexCodec;
 use super::notice::note;
 use super::tools::{Ended, Native, OpenTool};
 use super::wire::{Fields, present, underscored};
 use crate::codec::Step;
 use crate::emit::{More, Voice};
+use crate::json::{self, JsonFields as _, one, text_of, text_of_blocks};
 
 /// Where an item is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +86,7 @@ impl CodexCodec {
         let parts = item.list("content").iter().filter_map(|part| part.get("text")?.as_str());
         let text = item.string("text").unwrap_or_else(|| parts.collect());
         if context.phase == Phase::Completed && context.parent.is_none() {
-            self.turn.said(&text);
+            self.turn.text = Some(text.clone());
         }
         self.speech(&text, context, out);
     }
@@ -114,7 +115,7 @@ impl CodexCodec {
         let input = item.fields("input");
         let command = item.get("command").or_else(|| arguments.get("command")).or_else(|| input.get("command"));
         let command = command.map(typed).unwrap_or_default();
-        let mut reported = Map::from_iter([("command".to_owned(), Value::from(command.as_str()))]);
+        let mut reported = one("command", command.as_str());
         reported.extend(item.get("cwd").map(|cwd| ("cwd".to_owned(), cwd.clone())));
         let name = item.text("toolName").or_else(|| item.text("name")).unwrap_or("shell");
         let title = one_line(if command.is_empty() { name } else { &command });
@@ -206,7 +207,6 @@ impl CodexCodec {
 
     fn tool_over(&mut self, item: &Fields, ended: Ended, context: &ItemContext<'_>, out: &mut Step) {
         let id = ToolId::from(context.id.as_str());
-        self.emit.questions.withdraw_about(&context.id, out);
         let error = item.get("error").or_else(|| item.get("failure"));
         let ended = Ended {
             status: ended.status.or_else(|| item.text("status").map(underscored)),
@@ -215,8 +215,7 @@ impl CodexCodec {
             duration_ms: item.number("durationMs"),
             ..ended
         };
-        let clock = self.session.clock(context.now);
-        self.emit.tools.ended(&id, ended, clock, out);
+        self.end_call(&id, ended, context.now, out);
     }
 
     fn error_item(&mut self, item: &Fields, context: &ItemContext<'_>, out: &mut Step) {
@@ -230,7 +229,7 @@ impl CodexCodec {
 
     /// A prompt. In a session of ours it was reported when it was handed over.
     fn user_item(&mut self, item: &Fields, context: &ItemContext<'_>, out: &mut Step) {
-        if context.phase == Phase::Completed && context.parent.is_none() && !self.session.is_live() {
+        if context.phase == Phase::Completed && context.parent.is_none() && !self.emit.session.is_live() {
             out.events.extend(user_message(item.list("content"), Some(&context.id)));
         }
     }
@@ -259,11 +258,7 @@ fn image(part: &Value) -> Option<Image> {
 
 /// What a tool was called with.
 pub(super) fn arguments(given: Option<&Value>) -> Map<String, Value> {
-    match given {
-        Some(Value::Object(map)) => present(map.clone()),
-        Some(Value::Null) | None => Map::new(),
-        Some(other) => Map::from_iter([("input".to_owned(), other.clone())]),
-    }
+    present(json::arguments(given.cloned()))
 }
 
 /// The fields of an item that are neither its frame nor its end.
@@ -289,7 +284,7 @@ fn own_fields(item: &Fields) -> Map<String, Value> {
 
 /// Which files a patch is about, without the texts: those are in the question and in the changes.
 fn patch_arguments(item: &Fields) -> Map<String, Value> {
-    let one = |change: &Value| {
+    let about = |change: &Value| {
         let change = Fields::of(Some(change));
         let kind = change.fields("kind");
         let fields = [
@@ -299,28 +294,23 @@ fn patch_arguments(item: &Fields) -> Map<String, Value> {
         ];
         fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect::<Map<_, _>>()
     };
-    let list = item.list("changes").iter().map(one).map(Value::Object).collect::<Vec<_>>();
+    let list = item.list("changes").iter().map(about).map(Value::Object).collect::<Vec<_>>();
     match item.text("filePath") {
-        Some(path) => Map::from_iter([("path".to_owned(), path.into())]),
-        None => Map::from_iter([("changes".to_owned(), list.into())]),
+        Some(path) => one("path", path),
+        None => one("changes", list),
     }
 }
 
 /// What an MCP tool answered: its text if it is nothing but text, else all of it.
 fn mcp_result(result: &Value) -> Value {
-    let text = |block: &Value| {
-        let text = block.get("text")?.as_str()?;
-        (block.get("type").and_then(Value::as_str) == Some("text")).then(|| text.to_owned())
-    };
     let structured = ["structuredContent", "structured_content"].into_iter().find_map(|key| result.get(key));
-    let blocks = result.get("content").and_then(Value::as_array);
-    match blocks.and_then(|blocks| blocks.iter().map(text).collect::<Option<Vec<_>>>()) {
-        Some(texts) if structured.is_none_or(Value::is_null) => texts.join("\n").into(),
+    let blocks = result.field("content").and_then(Value::as_array);
+    match blocks.and_then(|blocks| text_of_blocks(blocks)) {
+        Some(text) if structured.is_none_or(Value::is_null) => text.into(),
         _ => super::wire::without_nulls(result.clone()),
     }
 }
 
 fn error_text(error: &Value) -> String {
-    let text = error.as_str().or_else(|| error.get("message")?.as_str());
-    text.map_or_else(|| error.to_string(), str::to_owned)
+    error.string("message").unwrap_or_else(|| text_of(error))
 }

@@ -1,9 +1,8 @@
 //! The app-server's notifications.
 
-use multitap_event::{AuthStatus, EventKind, McpServerStatus, SystemSubtype, Timestamp};
+use multitap_event::{AuthStatus, EventKind, McpServerStatus, SystemSubtype, Timestamp, one_line};
 use serde_json::{Map, Value};
 
-use super::command::one_line;
 use super::decode::{APP_SERVER, CodexCodec};
 use super::item::{Phase, thought_id};
 use super::session::policy_word;
@@ -12,6 +11,7 @@ use super::turn::{TurnOutcome, failure};
 use super::wire::{Delta, Fields, present};
 use crate::codec::Step;
 use crate::emit::{self, Voice};
+use crate::json::JsonFields as _;
 use crate::line::unrecognized;
 
 /// A `system` event with what a line reports, without what only serves the transport.
@@ -146,8 +146,7 @@ impl CodexCodec {
             "turn/completed" if ours => self.turn_completed(params, now, out),
             "turn/started" | "turn/completed" => {
                 if let Some(above) = self.threads.parent(thread.as_deref()).filter(|_| method == "turn/completed") {
-                    let clock = self.session.clock(now);
-                    self.emit.tools.close_unended(Unended::OfAgent(&above), clock, out);
+                    self.close_unended(Unended::OfAgent(&above), now, out);
                 }
                 out.events.push(note("subAgent", None, params.0));
             }
@@ -174,11 +173,11 @@ impl CodexCodec {
             "thread/compacted" => out.events.push(note(SystemSubtype::COMPACTED, None, params.0)),
             "thread/settings/updated" if ours => {
                 let settings = params.fields("threadSettings");
-                self.session.policy_is(settings.get("approvalPolicy").map(policy_word), out);
-                self.session.model_is(settings.string("model"), out);
+                self.policy_is(settings.get("approvalPolicy").map(policy_word), out);
+                self.emit.session.model_is(settings.string("model"), out);
             }
             "thread/settings/updated" => {}
-            "model/rerouted" if ours => self.session.model_is(params.string("toModel"), out),
+            "model/rerouted" if ours => self.emit.session.model_is(params.string("toModel"), out),
             "error" if !ours => {
                 let message = params.fields("error").text("message").map(one_line);
                 out.events.push(note("subAgent", message, params.0));
@@ -214,7 +213,7 @@ impl CodexCodec {
         let thread = params.fields("thread");
         let id = thread.string("id").or_else(|| params.string("threadId"));
         let above = thread.text("parentThreadId");
-        if self.session.is_live() || above.is_some() {
+        if self.emit.session.is_live() || above.is_some() {
             if !self.threads.is_ours(id.as_deref()) {
                 out.events.push(note("subAgent", thread.text("agentNickname").map(str::to_owned), thread.0));
             }
@@ -224,17 +223,16 @@ impl CodexCodec {
         if let Some(id) = id.as_deref() {
             self.threads.ours_is(id);
         }
-        self.session.began(id.as_deref(), APP_SERVER, &thread, out);
+        self.began(id.as_deref(), APP_SERVER, &thread, out);
     }
 
     fn turn_completed(&mut self, mut params: Fields, now: Timestamp, out: &mut Step) {
         let turn = params.take("turn");
         let error = turn.fields("error");
         let over = TurnOutcome {
-            status: turn.text("status").unwrap_or("completed").to_owned(),
             error: (!error.is_empty()).then(|| failure(&error)),
             duration_ms: turn.number("durationMs"),
-            ..TurnOutcome::default()
+            ..TurnOutcome::of(turn.text("status").unwrap_or("completed"))
         };
         self.announce_turn(turn.text("id"));
         self.turn_over(over, now, out);

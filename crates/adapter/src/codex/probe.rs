@@ -6,9 +6,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use multitap_process::{Child, Keeper, Line, Patience, Program, StdinMode, spawn};
+use serde::Deserialize as _;
+use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::sandbox::{OwnSandbox, SandboxProbe, own_sandbox_in, own_sandbox_question};
+use super::rpc::greeting;
+use super::sandbox::{OwnSandbox, SandboxProbe, settings_request};
+use super::wire::{Fields, Reply};
+use crate::json::JsonFields as _;
 
 /// How long a probe may take. One that takes longer has no result.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -57,20 +62,29 @@ pub(super) async fn probe_turns(codex: Program, agent_args: &[String], keeper: &
 async fn own_sandbox(server: Program, keeper: &Keeper) -> OwnSandbox {
     let cwd = server.cwd.as_ref().and_then(|cwd| cwd.to_str()).map(str::to_owned);
     let Ok(mut child) = spawn(server, keeper).await else { return OwnSandbox::Unknown };
-    let own = timeout(PATIENCE, ask(&mut child, cwd.as_deref())).await;
+    let (method, params) = settings_request(cwd.as_deref());
+    let reply = timeout(PATIENCE, ask(&mut child, method, &params)).await;
     child.stop(Patience::default()).await;
-    own.ok().flatten().unwrap_or_default()
+    let reply = reply.ok().flatten();
+    reply.map_or(OwnSandbox::Unknown, |reply| OwnSandbox::read(&Fields::of(reply.result.as_ref())))
 }
 
-async fn ask(child: &mut Child, cwd: Option<&str>) -> Option<OwnSandbox> {
-    for line in own_sandbox_question(cwd) {
-        child.stdin.write(line, PATIENCE).await.ok()?;
+/// Asks a running app-server, of which nothing else is wanted, for one thing; nothing if it ends first.
+pub(super) async fn ask(child: &mut Child, method: &str, params: &Value) -> Option<Reply> {
+    let lines = [
+        json!({ "id": 1, "method": "initialize", "params": greeting() }),
+        json!({ "method": "initialized" }),
+        json!({ "id": 2, "method": method, "params": params }),
+    ];
+    for line in lines {
+        child.stdin.write(line.to_string(), PATIENCE).await.ok()?;
     }
     loop {
-        if let Line::Text(line) = child.stdout.next().await.ok()??
-            && let Some(own) = own_sandbox_in(&line)
-        {
-            return Some(own);
+        let Line::Text(line) = child.stdout.next().await.ok()?? else { continue };
+        let message: Value = serde_json::from_str(&line).unwrap_or_default();
+        // A request of its own may have the same id.
+        if message.number("id") == Some(2) && message.field("method").is_none() {
+            return Reply::deserialize(message).ok();
         }
     }
 }

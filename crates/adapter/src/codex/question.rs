@@ -1,20 +1,22 @@
 //! Questions: what Codex wants to do or know, reported so that anybody can answer. Several may be open at once.
 
-use multitap_event::{AskedQuestion, Choice, ChoiceKind, Details, Elicitation, Question, QuestionId, ToolId, option};
+use multitap_event::{
+    AskedQuestion, Choice, ChoiceKind, Details, Elicitation, Question, QuestionId, ToolId, one_line, option,
+};
 use serde_json::{Map, Value, json};
 
 use super::change;
-use super::command::{join, one_line, typed};
+use super::command::{join, typed};
 use super::decode::CodexCodec;
-use super::form;
 use super::item::arguments;
 use super::notice::note;
 use super::rpc::{answer, refusal};
+use super::tools::OpenTool;
 use super::wire::{Fields, present};
 use crate::codec::Step;
-use crate::emit;
+use crate::json::JsonFields as _;
+use crate::{emit, form};
 
-/// A question without an answer.
 pub(super) type Open = emit::OpenQuestion<Native>;
 
 /// What Codex needs to hear to take an answer.
@@ -139,7 +141,7 @@ impl CodexCodec {
             options,
             details: Details::Command {
                 command,
-                directory: params.string("cwd").or_else(|| self.session.cwd().map(str::to_owned)),
+                directory: params.string("cwd").or_else(|| self.emit.session.cwd.clone()),
                 description: described(host.as_deref(), params),
             },
             reason: params.string("reason"),
@@ -174,14 +176,11 @@ impl CodexCodec {
             return form_question(params, server);
         }
         let given = arguments(about.get("tool_params"));
-        let mut calls =
-            self.emit.tools.of_server(server).filter(|tool| !self.emit.questions.any_about(tool.id.as_str()));
-        let same = self
-            .emit
-            .tools
-            .of_server(server)
-            .find(|tool| tool.arguments == given && !self.emit.questions.any_about(tool.id.as_str()));
-        let call = same.or_else(|| calls.next());
+        let is_of_server = |tool: &&OpenTool| tool.server.as_deref() == Some(server);
+        let calls = self.emit.tools.iter().filter(is_of_server);
+        let mut calls = calls.filter(|tool| !self.emit.questions.any_about(tool.id.as_str())).peekable();
+        let first = calls.peek().copied();
+        let call = calls.find(|tool| tool.arguments == given).or(first);
         let quoted = message.split('"').nth(1).unwrap_or_default();
         let tool = call.map_or(quoted, |call| call.name.as_str());
         let lasting: Vec<&str> = about.list("persist").iter().filter_map(Value::as_str).collect();
@@ -229,21 +228,20 @@ impl CodexCodec {
         let about = event.text("description").unwrap_or("The agent asks for approval");
         let input = arguments(event.get("toolInput"));
         let tool = event.text("toolName").unwrap_or("tool");
-        let text = |key: &str| input.get(key).and_then(Value::as_str).map(str::to_owned);
         let details = match event.text("actionType") {
             Some("shell") => Details::Command {
-                command: event.string("command").or_else(|| text("command")).unwrap_or_default(),
-                directory: text("cwd").or_else(|| self.session.cwd().map(str::to_owned)),
+                command: event.string("command").or_else(|| input.string("command")).unwrap_or_default(),
+                directory: input.string("cwd").or_else(|| self.emit.session.cwd.clone()),
                 description: Some(about.to_owned()),
             },
             Some("file_write") => Details::FileEdit {
-                file_path: event.string("filePath").or_else(|| text("path")).unwrap_or_default(),
+                file_path: event.string("filePath").or_else(|| input.string("path")).unwrap_or_default(),
                 before: None,
-                after: text("content"),
-                diff: text("diff"),
+                after: input.string("content"),
+                diff: input.string("diff"),
             },
             Some("mcp_tool") => {
-                let server = event.string("server").or_else(|| text("server")).unwrap_or_default();
+                let server = event.string("server").or_else(|| input.string("server")).unwrap_or_default();
                 Details::Mcp { server, tool: tool.to_owned(), arguments: input }
             }
             _ => Details::Text { text: about.to_owned(), arguments: input },
@@ -301,11 +299,7 @@ fn input_question(params: &Fields) -> QuestionParts {
     let question = |one: &Fields| AskedQuestion {
         question: one.string("question").unwrap_or_default(),
         header: one.string("header"),
-        labels: one
-            .list("options")
-            .iter()
-            .filter_map(|label| label.get("label")?.as_str().map(str::to_owned))
-            .collect(),
+        labels: one.list("options").iter().filter_map(|label| label.string("label")).collect(),
         ..AskedQuestion::default()
     };
     let ids = asked.iter().map(|one| one.string("id").unwrap_or_default()).collect();

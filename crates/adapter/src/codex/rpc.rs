@@ -1,7 +1,7 @@
 //! What we ask of the app-server, and its answers.
 
 use multitap_event::{AgentError, AgentErrorKind, AgentType, EventKind, Prompt, Query, Resume, Timestamp};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::decode::{APP_SERVER, Changed, CodexCodec};
 use super::notice::note;
@@ -9,8 +9,8 @@ use super::sandbox::OwnSandbox;
 use super::wire::{Fields, Reply, ReplyError};
 use crate::codec::Step;
 use crate::emit::{commands_event, models, models_event};
+use crate::json::{JsonFields as _, one};
 
-/// One thing we ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AgentRequest {
     Initialize,
@@ -46,7 +46,7 @@ impl AgentRequest {
             Self::Turn => "the prompt".to_owned(),
             Self::Steer(_) => "a message in the running turn".to_owned(),
             Self::Interrupt => "to cancel".to_owned(),
-            Self::Query(what) => format!("to tell {what:?}").to_lowercase(),
+            Self::Query(what) => format!("to report {what:?}").to_lowercase(),
         }
     }
 }
@@ -59,18 +59,15 @@ pub(super) fn greeting() -> Value {
     })
 }
 
-/// The line that answers a request of Codex's.
 pub(super) fn answer(id: &Value, result: &Value) -> String {
     json!({ "id": id, "result": result }).to_string()
 }
 
-/// The line that refuses one.
 pub(super) fn refusal(id: &Value, message: &str) -> String {
     json!({ "id": id, "error": { "code": -32601, "message": message } }).to_string()
 }
 
 impl CodexCodec {
-    /// The line that asks Codex something.
     pub(super) fn send_request(&mut self, asked: AgentRequest, method: &str, params: impl Into<Value>) -> String {
         let id = self.emit.requests.open(asked);
         json!({ "id": id, "method": method, "params": params.into() }).to_string()
@@ -90,22 +87,20 @@ impl CodexCodec {
         let result = Fields::of(reply.result.as_ref());
         match asked.or_else(|| guess(&result)) {
             Some(AgentRequest::Initialize) => {
-                self.session.greeted(result.text("userAgent"));
-                if self.session.is_live() {
+                self.greeted(result.text("userAgent"));
+                if self.emit.session.is_live() {
                     out.lines.push(json!({ "method": "initialized" }).to_string());
                     self.open_thread(out);
                 }
             }
-            Some(AgentRequest::Newest) => {
-                match result.list("data").first().and_then(|thread| thread.get("id")?.as_str()) {
-                    Some(id) => self.open_stored(id, None, out),
-                    None => {
-                        let folder = self.settings.cwd.as_deref().unwrap_or("this folder");
-                        let message = format!("codex has no conversation in {folder} to continue");
-                        self.give_up(AgentError::new(AgentErrorKind::SessionNotFound, message), out);
-                    }
+            Some(AgentRequest::Newest) => match result.list("data").first().text("id") {
+                Some(id) => self.open_stored(id, None, out),
+                None => {
+                    let folder = self.settings.cwd.as_deref().unwrap_or("this folder");
+                    let message = format!("codex has no conversation in {folder} to continue");
+                    out.fail(AgentError::new(AgentErrorKind::SessionNotFound, message).of(AgentType::Codex));
                 }
-            }
+            },
             Some(AgentRequest::Open) => self.opened(&result, out),
             Some(AgentRequest::OwnSettings) => self.sandbox_known(OwnSandbox::read(&result), out),
             Some(AgentRequest::Turn) => {
@@ -134,9 +129,9 @@ impl CodexCodec {
                 if lost.iter().any(|words| why.contains(words)) {
                     refused.kind = AgentErrorKind::SessionNotFound;
                 }
-                self.give_up(refused, out);
+                out.fail(refused);
             }
-            Some(AgentRequest::Initialize | AgentRequest::Newest) => self.give_up(refused, out),
+            Some(AgentRequest::Initialize | AgentRequest::Newest) => out.fail(refused),
             // An older version: what it says of its sandbox stands.
             Some(AgentRequest::OwnSettings) => self.sandbox_known(OwnSandbox::Unknown, out),
             Some(AgentRequest::Turn) => {
@@ -156,12 +151,6 @@ impl CodexCodec {
             Some(AgentRequest::Steer(Steered::Prompt(prompt))) => self.prompt(&prompt, now, out),
             Some(AgentRequest::Interrupt | AgentRequest::Query(_)) | None => out.events.push(EventKind::Error(refused)),
         }
-    }
-
-    /// The session cannot begin.
-    fn give_up(&mut self, error: AgentError, out: &mut Step) {
-        out.events.push(EventKind::Error(error.of(AgentType::Codex)));
-        out.give_up = true;
     }
 
     /// Opens the conversation that was chosen.
@@ -195,13 +184,12 @@ impl CodexCodec {
         out.lines.push(self.send_request(AgentRequest::Open, method, params));
     }
 
-    /// The conversation is open.
     fn opened(&mut self, reply: &Fields, out: &mut Step) {
         if let Some(id) = reply.fields("thread").text("id") {
             self.threads.ours_is(id);
         }
-        self.session.opened(reply, APP_SERVER, out);
-        if self.session.is_live() {
+        self.set_up_as(reply, APP_SERVER, out);
+        if self.emit.session.is_live() {
             self.learn_sandbox(out);
         }
     }
@@ -227,7 +215,7 @@ fn reported(what: Query, result: Fields) -> EventKind {
     let data = match what {
         Query::Models => return models_event(models(result.list("data"))),
         Query::Commands => return commands_event(&commands(&result)),
-        Query::McpStatus => Map::from_iter([("mcpServers".to_owned(), result.list("data").into())]),
+        Query::McpStatus => one("mcpServers", result.list("data")),
         Query::Account | Query::Context => result.0,
     };
     note(what.word(), None, data)

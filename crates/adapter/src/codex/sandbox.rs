@@ -4,15 +4,16 @@
 //! Only the last of these is ever raised. Whether it is that one Codex reports when it is asked for its settings.
 
 use multitap_event::{AgentError, AgentErrorKind, AgentType, ApprovalMode, EventKind, SandboxMode};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::decode::CodexCodec;
 use super::notice::note;
-use super::rpc::{AgentRequest, greeting};
+use super::rpc::AgentRequest;
 use super::session::sandbox_mode;
 use super::settings::sandbox_policy;
-use super::wire::{Fields, Reply};
+use super::wire::Fields;
 use crate::codec::Step;
+use crate::json::{JsonFields as _, one};
 
 /// What the user's own settings say of the sandbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -50,30 +51,14 @@ pub(crate) struct SandboxProbe {
 }
 
 /// What asks for the user's settings, as they hold in that folder.
-fn settings_request(cwd: Option<&str>) -> (&'static str, Value) {
+pub(super) fn settings_request(cwd: Option<&str>) -> (&'static str, Value) {
     ("config/read", json!({ "cwd": cwd, "includeLayers": false }))
-}
-
-/// The lines that ask an app-server of which nothing else is wanted.
-pub(super) fn own_sandbox_question(cwd: Option<&str>) -> [String; 3] {
-    let (method, params) = settings_request(cwd);
-    [
-        json!({ "id": 1, "method": "initialize", "params": greeting() }).to_string(),
-        json!({ "method": "initialized" }).to_string(),
-        json!({ "id": 2, "method": method, "params": params }).to_string(),
-    ]
-}
-
-/// Its answer, if this line is it.
-pub(super) fn own_sandbox_in(line: &str) -> Option<OwnSandbox> {
-    let reply: Reply = serde_json::from_str(line).ok().filter(|reply: &Reply| reply.id == 2)?;
-    Some(OwnSandbox::read(&Fields::of(reply.result.as_ref())))
 }
 
 impl CodexCodec {
     /// The conversation is open. The user's own settings are asked for where they make a difference; else it can begin.
     pub(super) fn learn_sandbox(&mut self, out: &mut Step) {
-        let only_reads = self.session.sandbox().and_then(sandbox_mode) == Some(SandboxMode::ReadOnly);
+        let only_reads = self.sandbox.as_ref().and_then(sandbox_mode) == Some(SandboxMode::ReadOnly);
         if self.chosen_sandbox.is_none() && (only_reads || self.opened_implied) {
             let (method, params) = settings_request(self.settings.cwd.as_deref());
             out.lines.push(self.send_request(AgentRequest::OwnSettings, method, params));
@@ -85,7 +70,7 @@ impl CodexCodec {
     /// All is known that there is to know, and the session can begin.
     pub(super) fn sandbox_known(&mut self, own: OwnSandbox, out: &mut Step) {
         self.own_sandbox = own;
-        if self.session.is_live() {
+        if self.emit.session.is_live() {
             out.ready = true;
             self.tell_sandbox(out);
         }
@@ -105,7 +90,7 @@ impl CodexCodec {
     /// Whether Codex's own sandbox lets nothing write, or may do so.
     fn only_reads(&self) -> bool {
         match (&self.exec, self.own_sandbox) {
-            (None, _) => self.session.sandbox().and_then(sandbox_mode) == Some(SandboxMode::ReadOnly),
+            (None, _) => self.sandbox.as_ref().and_then(sandbox_mode) == Some(SandboxMode::ReadOnly),
             (Some(_), OwnSandbox::Set(own)) => own == Some(SandboxMode::ReadOnly),
             // Its processes do not say, and it depends on whether the folder is one that it trusts.
             (Some(_), OwnSandbox::Unset | OwnSandbox::Unknown) => true,
@@ -121,7 +106,7 @@ impl CodexCodec {
     pub(super) fn own_policy(&self) -> Option<Value> {
         match self.own_sandbox {
             OwnSandbox::Set(Some(own)) if self.opened_implied => Some(sandbox_policy(own, &self.settings.add_dirs)),
-            _ => self.session.sandbox().filter(|_| !self.opened_implied).cloned(),
+            _ => self.sandbox.clone().filter(|_| !self.opened_implied),
         }
     }
 
@@ -129,7 +114,7 @@ impl CodexCodec {
     pub(super) fn tell_sandbox(&mut self, out: &mut Step) {
         let known = match (self.settings.rules.sandbox, &self.exec, self.own_sandbox) {
             (Some(chosen), ..) => Some(chosen),
-            (None, None, _) => self.session.sandbox().and_then(sandbox_mode),
+            (None, None, _) => self.sandbox.as_ref().and_then(sandbox_mode),
             (None, Some(_), OwnSandbox::Set(own)) => own,
             (None, Some(_), OwnSandbox::Unset | OwnSandbox::Unknown) => None,
         };
@@ -142,7 +127,8 @@ impl CodexCodec {
         if let Some(why) = self.no_sandbox.clone().filter(|_| needed) {
             let message = "codex cannot set up its sandbox here, so every command it runs will fail; \
                            `--sandbox full-access` with `--approval-mode ask` runs without one";
-            let data = Map::from_iter([("works".to_owned(), false.into()), ("output".to_owned(), why.into())]);
+            let mut data = one("works", false);
+            data.insert("output".to_owned(), why.into());
             out.events.push(note("sandbox", Some(message.to_owned()), data));
         }
         match self.own_sandbox {
@@ -174,8 +160,7 @@ impl CodexCodec {
 }
 
 fn sandbox_note(message: &str, sandbox: &str) -> EventKind {
-    let data = Map::from_iter([("sandbox".to_owned(), sandbox.into())]);
-    note("sandbox", Some(message.to_owned()), data)
+    note("sandbox", Some(message.to_owned()), one("sandbox", sandbox))
 }
 
 fn warning(why: &str) -> EventKind {

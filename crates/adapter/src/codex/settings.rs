@@ -44,9 +44,8 @@ impl Rules {
             Some(Mode::Native(word)) => (None, native_policy(word)?, None),
             Some(Mode::Unified(mode)) => {
                 let native = mode.native(AgentType::Codex).ok_or_else(|| {
-                    let known = ApprovalMode::ALL.into_iter().filter(|mode| mode.native(AgentType::Codex).is_some());
-                    let known = known.map(ApprovalMode::option_word).collect::<Vec<_>>().join(", ");
-                    unsupported(format!("approval mode {}", mode.option_word()), &format!("it knows {known}"))
+                    let why = format!("it knows {}", ApprovalMode::known_to(AgentType::Codex));
+                    unsupported(format!("approval mode {}", mode.option_word()), why)
                 })?;
                 (Some(*mode), native.word.to_owned(), native.sandbox)
             }
@@ -56,7 +55,7 @@ impl Rules {
             && chosen != SandboxMode::ReadOnly
         {
             let why = format!("approval mode {} means the sandbox {}", mode.option_word(), implied.option_word());
-            return Err(unsupported(format!("sandbox {}", chosen.option_word()), &why));
+            return Err(unsupported(format!("sandbox {}", chosen.option_word()), why));
         }
         let policy = Some(word);
         Ok(Self { mode, policy, sandbox: sandbox.or(implied), sandbox_implied: sandbox.is_none() && implied.is_some() })
@@ -100,8 +99,8 @@ pub(super) fn sandbox_policy(sandbox: SandboxMode, add_dirs: &[String]) -> Value
     }
 }
 
-pub(super) fn unsupported(setting: impl Into<String>, why: &str) -> Unsupported {
-    Unsupported { agent: AgentType::Codex, setting: setting.into(), why: why.to_owned() }
+pub(super) fn unsupported(setting: impl Into<String>, why: impl Into<String>) -> Unsupported {
+    Unsupported::new(AgentType::Codex, setting, why)
 }
 
 fn whole(setting: &str, path: &Path) -> Result<String, Unsupported> {
@@ -111,32 +110,33 @@ fn whole(setting: &str, path: &Path) -> Result<String, Unsupported> {
 
 impl Settings {
     pub(super) fn of(config: &SessionConfig) -> Result<Self, Unsupported> {
-        if config.max_turns.is_some() {
-            return Err(unsupported("max turns", "it has no limit for the model's turns"));
-        }
-        if !config.allowed_tools.is_empty() {
-            let why = "it has no list of allowed tools; an approval mode or its own rules decide what runs unasked";
-            return Err(unsupported("allowed tools", why));
-        }
-        if !config.blocked_tools.is_empty() {
-            let why = "it has no list of blocked tools; a sandbox or its own rules decide what cannot run";
-            return Err(unsupported("blocked tools", why));
-        }
-        if config.permission_path == PermissionPath::Mcp {
-            return Err(unsupported("permission by MCP tool", "it asks in its own stream"));
-        }
-        if config.checkpointing {
-            return Err(unsupported("checkpointing", "it keeps no copies of files"));
-        }
-        if config.fork && config.resume == Resume::New {
-            return Err(unsupported("fork", "there is nothing to fork without a session to resume or continue"));
-        }
-        if let Resume::Session { at: Some(_), .. } = config.resume
-            && !config.fork
-        {
-            let why = "it can only fork a session at one of its turns, not go back in it; add a fork";
-            return Err(unsupported("resume at a message", why));
-        }
+        let goes_back = matches!(config.resume, Resume::Session { at: Some(_), .. });
+        let given = [
+            ("max turns", config.max_turns.is_some(), "it has no limit for the model's turns"),
+            (
+                "allowed tools",
+                !config.allowed_tools.is_empty(),
+                "it has no list of allowed tools; an approval mode or its own rules decide what runs unasked",
+            ),
+            (
+                "blocked tools",
+                !config.blocked_tools.is_empty(),
+                "it has no list of blocked tools; a sandbox or its own rules decide what cannot run",
+            ),
+            ("permission by MCP tool", config.permission_path == PermissionPath::Mcp, "it asks in its own stream"),
+            ("checkpointing", config.checkpointing, "it keeps no copies of files"),
+            (
+                "fork",
+                config.fork && config.resume == Resume::New,
+                "there is nothing to fork without a session to resume or continue",
+            ),
+            (
+                "resume at a message",
+                goes_back && !config.fork,
+                "it can only fork a session at one of its turns, not go back in it; add a fork",
+            ),
+        ];
+        Unsupported::first(AgentType::Codex, given)?;
         let rules = Rules::of(config.mode.as_ref(), config.sandbox)?;
         if !config.add_dirs.is_empty() && rules.sandbox == Some(SandboxMode::ReadOnly) {
             return Err(unsupported("added directories", "its read-only sandbox writes nowhere and reads everywhere"));

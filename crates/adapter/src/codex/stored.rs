@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 
-use multitap_event::{AgentCapabilities, EventKind, SystemSubtype, Timestamp};
+use multitap_event::{AgentCapabilities, EventKind, SystemSubtype, Timestamp, one_line};
 use serde_json::{Map, Value, json};
 
 use super::decode::CodexCodec;
@@ -17,8 +17,8 @@ use super::session::policy_word;
 use super::turn::TurnOutcome;
 use super::wire::{Fields, present};
 use crate::codec::Step;
-use crate::emit::STORED;
-use crate::emit::{More, Voice};
+use crate::emit::{More, STORED, Voice};
+use crate::json::JsonFields as _;
 
 /// Messages of which the other copy has not come yet.
 #[derive(Debug, Default)]
@@ -87,19 +87,19 @@ impl CodexCodec {
     /// `session_meta`: the first entry.
     pub(super) fn session_meta(&mut self, payload: &Fields, out: &mut Step) {
         let id = payload.text("id").or_else(|| payload.text("sessionId")).map(str::to_owned);
-        self.session.began(id.as_deref(), STORED, payload, out);
-        let mut data = present(payload.0.clone());
+        self.began(id.as_deref(), STORED, payload, out);
+        let mut data = payload.0.clone();
         // Longer than all the rest, and no setting of the session.
         data.shift_remove("base_instructions");
-        let model = data.get("model").and_then(Value::as_str).map(str::to_owned);
-        let capabilities = AgentCapabilities { model, data, ..AgentCapabilities::default() };
+        let capabilities =
+            AgentCapabilities { model: data.string("model"), data: present(data), ..AgentCapabilities::default() };
         out.events.push(EventKind::Capabilities(capabilities));
     }
 
     /// `turn_context`: how the turn is set up.
     pub(super) fn turn_context(&mut self, payload: &Fields, out: &mut Step) {
-        self.session.policy_is(payload.get("approvalPolicy").map(policy_word), out);
-        self.session.model_is(payload.string("model"), out);
+        self.policy_is(payload.get("approvalPolicy").map(policy_word), out);
+        self.emit.session.model_is(payload.string("model"), out);
     }
 
     /// The payload of an `event_msg`.
@@ -107,18 +107,14 @@ impl CodexCodec {
         let kind = event.text("type").unwrap_or("event_msg").to_owned();
         let turn = event.string("turnId");
         match kind.as_str() {
-            "session_configured" => self.session.began(event.text("sessionId"), STORED, event, out),
+            "session_configured" => self.began(event.text("sessionId"), STORED, event, out),
             "task_started" | "turn_started" => self.begin_turn(turn.as_deref(), out),
             "task_complete" | "turn_complete" => {
                 let text = event.string("lastAgentMessage");
                 let duration_ms = event.number("durationMs");
-                let over = TurnOutcome { status: "completed".to_owned(), duration_ms, text, ..TurnOutcome::default() };
-                self.stored_turn_over(over, now, out);
+                self.stored_turn_over(TurnOutcome { duration_ms, text, ..TurnOutcome::of("completed") }, now, out);
             }
-            "turn_aborted" => {
-                let over = TurnOutcome { status: "interrupted".to_owned(), ..TurnOutcome::default() };
-                self.stored_turn_over(over, now, out);
-            }
+            "turn_aborted" => self.stored_turn_over(TurnOutcome::of("interrupted"), now, out),
             "user_message" => {
                 let parts = [json!({ "text": event.text("message") })];
                 self.stored_user(&parts, None, Source::Event, out);
@@ -161,7 +157,7 @@ impl CodexCodec {
             | "raw_response_item"
             | "shutdown_complete" => {}
             _ => {
-                let message = event.text("message").map(super::command::one_line);
+                let message = event.text("message").map(one_line);
                 out.events.push(note(&kind, message, event.0.clone()));
             }
         }
@@ -185,7 +181,7 @@ impl CodexCodec {
     fn stored_user(&mut self, parts: &[Value], id: Option<&str>, source: Source, out: &mut Step) {
         let Some(EventKind::UserMessage(message)) = user_message(parts, id) else { return };
         if (is_own(&message.content) && source == Source::Response)
-            || self.session.is_live()
+            || self.emit.session.is_live()
             || self.twins.is_second(source, Speaker::User, &message.content)
         {
             return;
@@ -200,7 +196,7 @@ impl CodexCodec {
             return;
         }
         if voice == Voice::Speech {
-            self.turn.said(text);
+            self.turn.text = Some(text.to_owned());
         }
         let id = self.twins.name();
         self.emit.texts.whole(&id, voice, text, More::None, None, out);
@@ -219,7 +215,7 @@ impl CodexCodec {
             },
             Some("reasoning") => {
                 for part in item.list("summary") {
-                    self.stored_text(Voice::Thought, part.get("text").and_then(Value::as_str), Source::Response, out);
+                    self.stored_text(Voice::Thought, part.text("text"), Source::Response, out);
                 }
             }
             Some("function_call" | "custom_tool_call" | "local_shell_call") => self.stored_call(item, now, out),
@@ -238,7 +234,7 @@ impl CodexCodec {
 
 /// All text in the parts of a message.
 pub(super) fn texts_of(parts: &[Value]) -> String {
-    parts.iter().filter_map(|part| part.get("text")?.as_str()).collect::<Vec<_>>().join("\n")
+    parts.iter().filter_map(|part| part.text("text")).collect::<Vec<_>>().join("\n")
 }
 
 /// Whether it is what Codex itself says to the model in the user's name: instructions, or something in a tag.

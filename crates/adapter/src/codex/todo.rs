@@ -5,6 +5,8 @@ use serde_json::Value;
 
 use super::wire::Fields;
 use crate::codec::Step;
+use crate::emit::todo_status;
+use crate::json::JsonFields as _;
 
 #[derive(Debug, Default)]
 pub(super) struct Todos {
@@ -16,31 +18,24 @@ impl Todos {
     pub(super) fn planned(&mut self, plan: &Fields, out: &mut Step) {
         let item = |step: &Value| {
             let step = Fields::of(Some(step));
-            let status = match step.text("status") {
-                Some("completed") => TodoStatus::Completed,
-                Some("inProgress" | "in_progress") => TodoStatus::InProgress,
-                Some("cancelled") => TodoStatus::Cancelled,
-                _ => TodoStatus::Pending,
-            };
-            Some(TodoItem { text: step.string("step")?, status, id: None })
+            Some(TodoItem { text: step.string("step")?, status: todo_status(step.text("status")), id: None })
         };
         let items = plan.list("plan").iter().filter_map(item).collect();
-        self.tell(TodoList { items, explanation: plan.string("explanation") }, out);
+        self.report(TodoList { items, explanation: plan.string("explanation") }, out);
     }
 
     /// A `todo_list` item, which knows only whether a step is done.
     pub(super) fn listed(&mut self, list: &Fields, out: &mut Step) {
         let item = |entry: &Value| {
-            let done = entry.get("completed").and_then(Value::as_bool) == Some(true);
-            let status = if done { TodoStatus::Completed } else { TodoStatus::Pending };
-            Some(TodoItem { text: entry.get("text")?.as_str()?.to_owned(), status, id: None })
+            let status = if entry.flag("completed") { TodoStatus::Completed } else { TodoStatus::Pending };
+            Some(TodoItem { text: entry.string("text")?, status, id: None })
         };
         let items = list.list("items").iter().filter_map(item).collect();
-        self.tell(TodoList { items, explanation: None }, out);
+        self.report(TodoList { items, explanation: None }, out);
     }
 
     /// The same plan is not reported twice in a row.
-    fn tell(&mut self, list: TodoList, out: &mut Step) {
+    fn report(&mut self, list: TodoList, out: &mut Step) {
         if self.reported.as_ref() != Some(&list) {
             self.reported = Some(list.clone());
             out.events.push(EventKind::TodoList(list));

@@ -4,6 +4,7 @@
 use multitap_event::{EventKind, FileChange, Timestamp, ToolId, ToolOutcome, ToolProgress};
 use serde_json::Value;
 
+use super::decode::CodexCodec;
 use super::wire::without_nulls;
 use crate::codec::Step;
 use crate::emit::{self, NoEnd, ToolEnd};
@@ -63,11 +64,6 @@ impl Unended<'_> {
 }
 
 impl Tools {
-    /// The open calls of tools of that MCP server.
-    pub(super) fn of_server<'a>(&'a self, server: &'a str) -> impl Iterator<Item = &'a OpenTool> {
-        self.iter().filter(move |tool| tool.server.as_deref() == Some(server))
-    }
-
     /// There is a process behind the call.
     pub(super) fn has_process(&mut self, id: &str) {
         if let Some(tool) = self.find_mut(id) {
@@ -82,7 +78,6 @@ impl Tools {
         }
     }
 
-    /// New output of a call.
     pub(super) fn new_output(&mut self, id: &str, piece: &str, out: &mut Step) {
         if let Some(tool) = self.find_mut(id) {
             tool.native.output += piece.len();
@@ -96,13 +91,15 @@ impl Tools {
             self.new_output(id, new, out);
         }
     }
+}
 
-    /// A call ended. `clock` is the time if it means something.
-    pub(super) fn ended(&mut self, id: &ToolId, ended: Ended, clock: Option<Timestamp>, out: &mut Step) {
-        let Some(mut tool) = self.take(id.as_str(), out) else {
+impl CodexCodec {
+    /// A call ended.
+    pub(super) fn end_call(&mut self, id: &ToolId, ended: Ended, now: Timestamp, out: &mut Step) {
+        let Some(mut tool) = self.emit.tools.take(id.as_str(), out) else {
             let result = ended.result.filter(|result| !result.is_null()).map(without_nulls);
             let exit_code = ended.exit_code.map(Value::from);
-            return Self::late(id.as_str(), [("result", result), ("exitCode", exit_code)], out);
+            return Tools::late(id.as_str(), [("result", result), ("exitCode", exit_code)], out);
         };
         let outcome = outcome(&tool, &ended);
         let Ended { result, error, exit_code, duration_ms, .. } = ended;
@@ -113,17 +110,14 @@ impl Tools {
         let error = error.or(said).unwrap_or_else(|| why(outcome, exit_code));
         let changes = std::mem::take(&mut tool.native.changes);
         let end = ToolEnd { result, error: Some(error), exit_code, duration_ms, changes, ..ToolEnd::of(outcome) };
-        self.end(&tool, end, clock, out);
+        self.emit.end_tool(&tool, end, now, out);
     }
 
     /// Ends the calls of which Codex reports no end.
-    pub(super) fn close_unended(&mut self, which: Unended<'_>, clock: Option<Timestamp>, out: &mut Step) {
-        let why = match which {
-            Unended::Cancelled => "cancelled",
-            Unended::All | Unended::OfTurn | Unended::OfAgent(_) => "the agent did not tell how this call ended",
-        };
-        self.close(|tool| which.selects(tool), NoEnd { why, why_denied: None }, clock, out);
-        let left = self.iter_mut().filter(|tool| which == Unended::OfTurn && tool.parent.is_none());
+    pub(super) fn close_unended(&mut self, which: Unended<'_>, now: Timestamp, out: &mut Step) {
+        let no_end = if which == Unended::Cancelled { NoEnd::CANCELLED } else { NoEnd::UNKNOWN };
+        self.emit.close_tools(|tool| which.selects(tool), no_end, now, out);
+        let left = self.emit.tools.iter_mut().filter(|tool| which == Unended::OfTurn && tool.parent.is_none());
         for tool in left.filter(|tool| !tool.native.runs_on) {
             tool.native.runs_on = true;
             let message = Some("runs on in the background".to_owned());
@@ -131,6 +125,7 @@ impl Tools {
         }
     }
 }
+
 fn outcome(tool: &OpenTool, ended: &Ended) -> ToolOutcome {
     match ended.status.as_deref() {
         Some("declined" | "denied" | "rejected") => ToolOutcome::Denied,

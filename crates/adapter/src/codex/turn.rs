@@ -13,6 +13,7 @@ use super::usage::Usage;
 use super::wire::Fields;
 use crate::codec::{End, Step};
 use crate::emit::{EndFacts, died};
+use crate::json::JsonFields as _;
 
 /// What Codex has for a turn beside what others have.
 #[derive(Debug, Default)]
@@ -33,22 +34,10 @@ pub(super) struct TurnFacts {
 }
 
 impl TurnFacts {
-    /// The agent said that.
-    pub(super) fn said(&mut self, text: &str) {
-        self.text = Some(text.to_owned());
-    }
-
-    /// Whether the agent said something in this turn.
-    pub(super) fn has_spoken(&self) -> bool {
-        self.text.is_some()
-    }
-
     /// An item has an error. False if it had the same error before.
     pub(super) fn error_item(&mut self, id: &str, message: &str) -> bool {
         let new = (id.to_owned(), message.to_owned());
-        let known = self.error_item.as_ref() == Some(&new);
-        self.error_item = Some(new);
-        !known
+        self.error_item.replace(new.clone()) != Some(new)
     }
 }
 
@@ -127,6 +116,12 @@ pub(super) struct TurnOutcome {
     pub(super) text: Option<String>,
 }
 
+impl TurnOutcome {
+    pub(super) fn of(status: impl Into<String>) -> Self {
+        Self { status: status.into(), ..Self::default() }
+    }
+}
+
 impl CodexCodec {
     /// The running turn is over.
     pub(super) fn turn_over(&mut self, over: TurnOutcome, now: Timestamp, out: &mut Step) {
@@ -147,7 +142,6 @@ impl CodexCodec {
         }
         let unended = if status == TurnStatus::Cancelled { Unended::Cancelled } else { Unended::OfTurn };
         self.close_turn_work(unended, now, out);
-        self.emit.texts.turn_over();
         let text = over.text.or(self.turn.text.take()).filter(|text| !text.is_empty());
         let text = text.filter(|_| status == TurnStatus::Completed);
         let structured =
@@ -159,25 +153,22 @@ impl CodexCodec {
             error: error.map(|error| error.message),
             native_status: Some(over.status).filter(|word| word != INTERRUPTED),
             structured_output: structured,
-            denials: self.emit.tools.take_denials(),
             message_id: self.begun_turn().map(MessageId::from),
             ..TurnEnd::of(status)
         };
-        self.emit.turns.complete(turn, None, out);
+        self.emit.complete_turn(turn, now, out);
         self.emit.turns.recovered();
         self.reviewing = false;
     }
 
     /// The turn could not even begin.
     pub(super) fn turn_refused(&mut self, error: AgentError, now: Timestamp, out: &mut Step) {
-        let over = TurnOutcome { status: "failed".to_owned(), error: Some(error), ..TurnOutcome::default() };
-        self.turn_over(over, now, out);
+        self.turn_over(TurnOutcome { error: Some(error), ..TurnOutcome::of("failed") }, now, out);
     }
 
     /// Ends what must not outlive a turn: calls without an end, questions without an answer.
     fn close_turn_work(&mut self, which: Unended<'_>, now: Timestamp, out: &mut Step) {
-        let clock = self.session.clock(now);
-        self.emit.tools.close_unended(which, clock, out);
+        self.close_unended(which, now, out);
         self.emit.questions.withdraw("the turn is over", |_| true, out);
     }
 
@@ -211,14 +202,15 @@ impl CodexCodec {
             End::Exited(exit) => ("failed", Some(lost(exit).unwrap_or_else(|| died(AgentType::Codex, exit, true)))),
             End::Broken { why, .. } => ("failed", Some(why.clone())),
         };
-        self.turn_over(TurnOutcome { status: status.to_owned(), error, ..TurnOutcome::default() }, now, out);
+        self.turn_over(TurnOutcome { error, ..TurnOutcome::of(status) }, now, out);
     }
 
     pub(super) fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
         if self.emit.turns.is_over() {
             return;
         }
-        self.session.release(out);
+        // The session never began: what was kept back is reported after all.
+        out.events.append(&mut self.held);
         self.close_turn_work(Unended::All, now, out);
         let died = match end {
             End::Exited(exit) => lost(exit),
@@ -226,7 +218,7 @@ impl CodexCodec {
         };
         let usage = if self.emit.turns.is_busy() { self.turn.usage.turn() } else { None };
         let announced = self.turn.announced.take().map(TurnId::from);
-        self.emit.turns.end(end, EndFacts { announced, usage, died }, None, out);
+        self.emit.end_session(end, EndFacts { announced, usage, died }, now, out);
     }
 }
 

@@ -4,6 +4,7 @@ use multitap_event::TokenUsage;
 use serde_json::{Map, Value, json};
 
 use super::wire::Fields;
+use crate::json::JsonFields as _;
 
 #[derive(Debug, Default)]
 pub(super) struct Usage {
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_taken_up_without_a_report_counts_from_its_first_request() {
+    fn a_resumed_conversation_without_a_report_counts_from_its_first_request() {
         let mut usage = Usage::default();
         usage.reported(&report(900, 100), true);
         assert_eq!(usage.turn().unwrap().total_tokens, 100);

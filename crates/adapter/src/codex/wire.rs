@@ -8,7 +8,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use crate::glance::Glance;
+use crate::json::JsonFields;
 use crate::line::{Word, quoted};
 
 /// What a line is.
@@ -74,7 +74,7 @@ pub(super) struct ReplyError {
 }
 
 /// A piece of text that belongs to an item.
-#[derive(Debug, PartialEq, Deserialize)]
+#[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Delta<'a> {
     #[serde(borrow)]
@@ -85,29 +85,6 @@ pub(super) struct Delta<'a> {
     /// Which part of a summary, or of the thoughts themselves.
     #[serde(alias = "contentIndex")]
     pub(super) summary_index: Option<u64>,
-}
-
-impl<'a> Delta<'a> {
-    /// The parameters of a notification that is one, at a glance.
-    pub(super) fn glance(method: &str, line: &'a str) -> Option<Self> {
-        let mut line = Glance::after(line, r#"{"method":""#)?;
-        line.skip(method)?;
-        line.skip(r#"","params":{"threadId":"#)?;
-        let thread_id = Some(line.value()?.word()?.into());
-        line.skip(r#","turnId":"#)?;
-        line.value()?.word()?;
-        line.skip(r#","itemId":"#)?;
-        let item_id = line.value()?.word()?.into();
-        line.skip(r#","delta":"#)?;
-        let delta = line.value()?.into_text()?;
-        let summary_index = match line.skip(r#","summaryIndex":"#) {
-            Some(()) => Some(line.number()?),
-            None => None,
-        };
-        line.skip(r#"},"emittedAtMs":"#)?;
-        line.number()?;
-        line.ends("}").then_some(Self { thread_id, item_id, delta, summary_index })
-    }
 }
 
 /// An object whose keys may be written in camel case or with underscores. What is null counts as absent.
@@ -166,29 +143,23 @@ impl Fields {
         }
     }
 
-    pub(super) fn text(&self, key: &str) -> Option<&str> {
-        self.get(key)?.as_str()
-    }
-
-    pub(super) fn string(&self, key: &str) -> Option<String> {
-        self.text(key).map(str::to_owned)
-    }
-
-    pub(super) fn number(&self, key: &str) -> Option<u64> {
-        let value = self.get(key)?;
-        value.as_u64().or_else(|| value.as_f64().map(whole))
-    }
-
-    pub(super) fn list(&self, key: &str) -> &[Value] {
-        self.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
-    }
-
     pub(super) fn fields(&self, key: &str) -> Self {
         Self::of(self.get(key))
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+}
+
+impl<'a> JsonFields<'a> for &'a Fields {
+    fn field(self, key: &str) -> Option<&'a Value> {
+        self.get(key)
+    }
+
+    fn number(self, key: &str) -> Option<u64> {
+        let value = self.get(key)?;
+        value.as_u64().or_else(|| value.as_f64().map(whole))
     }
 }
 
@@ -235,25 +206,7 @@ pub(super) fn present(map: Map<String, Value>) -> Map<String, Value> {
 
 #[cfg(test)]
 mod tests {
-    use multitap_testkit::fixture;
-
     use super::*;
-
-    #[test]
-    fn a_glance_gives_what_reading_gives() {
-        let mut glanced = 0;
-        for recording in fixture::all("codex").unwrap() {
-            for line in recording.stdout() {
-                let Ok(Head::Method(method)) = head(line) else { continue };
-                if let Some(piece) = Delta::glance(&method, line) {
-                    let read: Call<Delta<'_>> = serde_json::from_str(line).unwrap();
-                    assert_eq!(piece, read.params, "{line}");
-                    glanced += 1;
-                }
-            }
-        }
-        assert!(glanced > 300, "only {glanced} lines look as expected: has Codex's form changed?");
-    }
 
     #[test]
     fn a_line_is_told_by_its_method_its_type_or_its_id() {

@@ -45,7 +45,6 @@ impl<T> Calls<T> {
         self.open.get_mut(self.numbers.get(id)?).map(|(_, call)| call)
     }
 
-    /// Ends an open call.
     pub(crate) fn take(&mut self, id: &str) -> Option<T> {
         let number = self.numbers.remove(id)?;
         self.ended.insert(id);
@@ -69,7 +68,6 @@ impl<T> Calls<T> {
         self.numbers.contains_key(id) || self.is_over(id)
     }
 
-    /// Whether a call of that id has ended.
     pub(crate) fn is_over(&self, id: &str) -> bool {
         self.ended.contains(id)
     }

@@ -6,6 +6,8 @@ use multitap_event::{AgentCapabilities, AgentCommand, AgentModel, CommandArgumen
 use serde::Deserialize as _;
 use serde_json::Value;
 
+use crate::json::JsonFields as _;
+
 /// Levels that a name with spaces may have. The spaces after that belong to the last name.
 const DEEPEST: usize = 8;
 
@@ -29,34 +31,29 @@ pub(crate) fn commands(list: &[Value]) -> Vec<AgentCommand> {
 /// Models that an agent hides are left out.
 pub(crate) fn models(list: &[Value]) -> Vec<AgentModel> {
     let model = |value: &Value| {
-        let text = |key: &str| value.get(key).and_then(Value::as_str);
         let ids = ["value", "modelId", "id", "model", "name"];
-        let id = value.as_str().or_else(|| ids.into_iter().find_map(text))?;
-        let name = text("displayName").or_else(|| text("name")).filter(|name| *name != id);
-        let is_hidden = value.get("hidden").and_then(Value::as_bool).unwrap_or_default();
-        let description = text("description").unwrap_or_default().to_owned();
-        (!is_hidden).then(|| AgentModel { id: id.to_owned(), name: name.map(str::to_owned), description })
+        let id = value.as_str().or_else(|| ids.into_iter().find_map(|key| value.text(key)))?.to_owned();
+        let name = value.string("displayName").or(value.string("name")).filter(|name| *name != id);
+        let description = value.string("description").unwrap_or_default();
+        (!value.flag("hidden")).then_some(AgentModel { id, name, description })
     };
     list.iter().filter_map(model).collect()
 }
 
 fn command(value: &Value) -> Option<AgentCommand> {
-    let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
-    let name = value.as_str().unwrap_or_else(|| text("name")).trim_start_matches('/').to_owned();
-    // Some agents only hint at arguments.
-    let hint = value.get("argumentHint").or_else(|| value.pointer("/input/hint")).and_then(Value::as_str);
-    let hint = hint.filter(|hint| !hint.is_empty());
-    let listed = value.get("arguments").or_else(|| value.get("args")).and_then(Value::as_array);
-    let arguments = match listed {
+    let name = value.as_str().or(value.text("name"))?.trim_start_matches('/').to_owned();
+    let description = value.string("description").unwrap_or_default();
+    let arguments = match value.field("arguments").or(value.field("args")).and_then(Value::as_array) {
         Some(listed) => listed.iter().filter_map(|argument| CommandArgument::deserialize(argument).ok()).collect(),
-        None => hint
-            .map(|hint| CommandArgument { name: hint.to_owned(), ..CommandArgument::default() })
-            .into_iter()
-            .collect(),
+        // Some agents only hint at arguments.
+        None => {
+            let hint = value.string("argumentHint").or(value.field("input").string("hint"));
+            let hint = hint.filter(|hint| !hint.is_empty());
+            hint.map(|name| CommandArgument { name, ..CommandArgument::default() }).into_iter().collect()
+        }
     };
-    let below = value.get("subCommands").or_else(|| value.get("sub_commands")).and_then(Value::as_array);
+    let below = value.field("subCommands").or(value.field("sub_commands")).and_then(Value::as_array);
     let sub_commands = below.into_iter().flatten().filter_map(command).collect();
-    let description = text("description").to_owned();
     (!name.is_empty()).then_some(AgentCommand { name, description, arguments, sub_commands })
 }
 

@@ -22,7 +22,6 @@ impl<N> Questions<N> {
         Self { agent, open: Vec::new() }
     }
 
-    /// Emits a question and keeps it open.
     pub(crate) fn ask(&mut self, question: Question, native: N, out: &mut Step) {
         out.events.push(EventKind::PermissionAsked(question.clone()));
         self.open.push(OpenQuestion { question, native });
@@ -36,6 +35,11 @@ impl<N> Questions<N> {
         let open = open.ok_or_else(|| refused(format!("there is no open question {id}")))?;
         let choice = open.question.check(decide).map_err(|why| refused(why.to_string()))?;
         Ok((open, choice))
+    }
+
+    /// The same; emits why an answer does not count.
+    pub(crate) fn answered_by(&self, decide: &Decide, out: &mut Step) -> Option<(&OpenQuestion<N>, &Choice)> {
+        self.answered(decide).map_err(|refused| out.events.push(EventKind::Error(refused))).ok()
     }
 
     /// The answer went to the agent.

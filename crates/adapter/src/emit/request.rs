@@ -16,7 +16,6 @@ impl<R> Default for Requests<R> {
 }
 
 impl<R> Requests<R> {
-    /// Opens a request and returns its number.
     pub(crate) fn open(&mut self, asked: R) -> u64 {
         let number = self.next_number();
         self.open.insert(number, asked);

@@ -4,17 +4,16 @@ use multitap_event::{AgentType, ApprovalMode, EventKind, SandboxMode, SessionSta
 
 use super::asked::AskedValues;
 use crate::codec::Step;
+use crate::history::StoredSession;
 
 /// The transport of a session that is read from the agent's own store.
 pub(crate) const STORED: &str = "stored";
 
-/// Facts of one session.
 #[derive(Debug)]
 pub(crate) struct SessionFacts {
     pub(crate) agent: AgentType,
     /// The configuration it was started with; a recorded stream has none.
     pub(crate) stated: Option<StatedConfig>,
-    /// How it is driven.
     pub(crate) transport: Option<&'static str>,
     /// It is read from the agent's own store, whose entries have their times.
     pub(crate) is_stored: bool,
@@ -62,9 +61,15 @@ impl SessionFacts {
         }
     }
 
-    /// A session of the agent's own store.
-    pub(crate) fn stored(agent: AgentType) -> Self {
-        Self { is_stored: true, ..Self::new(agent, Some(STORED)) }
+    pub(crate) fn stored(agent: AgentType, session: &StoredSession) -> Self {
+        Self {
+            is_stored: true,
+            native_id: Some(session.id.clone()),
+            cwd: session.folder.as_ref().map(|folder| folder.display().to_string()),
+            model: session.model.clone(),
+            version: session.agent_version.clone(),
+            ..Self::new(agent, Some(STORED))
+        }
     }
 
     pub(crate) fn is_live(&self) -> bool {
@@ -74,10 +79,6 @@ impl SessionFacts {
     /// The time, where it means something: a recorded stream is read at another time than it was written.
     pub(crate) fn clock(&self, now: Timestamp) -> Option<Timestamp> {
         (self.is_live() || self.is_stored).then_some(now)
-    }
-
-    pub(crate) fn has_started(&self) -> bool {
-        self.started
     }
 
     /// Emits `sessionStarted`, once. False if it was emitted before.
@@ -111,11 +112,15 @@ impl SessionFacts {
         let Some(id) = id.filter(|id| !id.is_empty() && self.native_id.as_deref() != Some(id)) else { return };
         self.native_id = Some(id.to_owned());
         if self.started {
-            native_session_changed(id, out);
+            self.report_identity(out);
         }
     }
 
-    /// The agent is in that mode.
+    pub(crate) fn report_identity(&self, out: &mut Step) {
+        let id = self.native_id.clone();
+        out.events.extend(id.map(|native_session_id| EventKind::NativeSessionChanged { native_session_id }));
+    }
+
     pub(crate) fn learn_mode(&mut self, mode: SessionMode) -> Option<ModeNews> {
         let confirms = self.asked_modes.answered(&mode.native);
         if !confirms && self.mode.as_ref().is_some_and(|known| known.native == mode.native) {
@@ -149,11 +154,6 @@ impl SessionFacts {
         self.model = Some(model.clone());
         report_model(model, out);
     }
-}
-
-/// The agent's own id of the conversation is another one now.
-pub(crate) fn native_session_changed(id: &str, out: &mut Step) {
-    out.events.push(EventKind::NativeSessionChanged { native_session_id: id.to_owned() });
 }
 
 pub(crate) fn report_model(model: String, out: &mut Step) {

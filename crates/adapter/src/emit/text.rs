@@ -72,7 +72,6 @@ impl Texts {
         self.emitted.entry(number).or_insert_with(|| EmittedText { id: id.into(), text: String::new() })
     }
 
-    /// A new piece.
     pub(crate) fn piece(&mut self, id: &str, voice: Voice, piece: String, parent: Option<&ToolId>, out: &mut Step) {
         if piece.is_empty() {
             return;
@@ -175,7 +174,6 @@ impl MessageStream {
         self.closing.push_str(content);
     }
 
-    /// Whether the message so far is that text.
     pub(crate) fn is(&self, content: &str) -> bool {
         self.closing == content
     }
@@ -190,7 +188,6 @@ impl MessageStream {
         *self = Self::default();
     }
 
-    /// What was said last in the turn.
     pub(crate) fn closing_words(&self) -> Option<String> {
         Some(self.closing.clone()).filter(|text| !text.is_empty())
     }
@@ -238,8 +235,8 @@ mod tests {
         }
         out.events.clear();
         texts.retract_unfinished(&mut out);
-        let Some(EventKind::TextRetracted(retraction)) = out.events.first() else { panic!("{:?}", out.events) };
-        assert_eq!(retraction.message_ids, ["b", "a"].map(MessageId::from));
+        let Some(EventKind::TextRetracted(retracted)) = out.events.first() else { panic!("{:?}", out.events) };
+        assert_eq!(retracted.message_ids, ["b".into(), "a".into()]);
         texts.retract_unfinished(&mut out);
         assert_eq!(out.events.len(), 1);
     }

@@ -74,7 +74,6 @@ impl<T> OpenTool<T> {
     }
 }
 
-/// How a call ended.
 #[derive(Debug)]
 pub(crate) struct ToolEnd {
     pub(crate) outcome: ToolOutcome,
@@ -114,15 +113,23 @@ impl ToolEnd {
     }
 }
 
-/// The error of a denied call of which the agent reports no end.
-pub(crate) const DENIED: &str = "somebody said no to this call";
-
 /// Why calls have no end of their own.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct NoEnd<'a> {
-    pub(crate) why: &'a str,
+pub(crate) struct NoEnd {
+    why: &'static str,
     /// For denied calls, where the agent does not report denials itself: they count as denials of the turn.
-    pub(crate) why_denied: Option<&'a str>,
+    why_denied: Option<&'static str>,
+}
+
+impl NoEnd {
+    pub(crate) const UNKNOWN: Self = Self { why: "the agent did not tell how this call ended", why_denied: None };
+    pub(crate) const CANCELLED: Self = Self { why: "cancelled", why_denied: None };
+
+    /// The end of calls of an agent that never reports the end of a denied one.
+    pub(crate) fn of_silent_agent(cancelling: bool) -> Self {
+        let why = if cancelling { "the turn was cancelled" } else { Self::UNKNOWN.why };
+        Self { why, why_denied: Some("somebody said no to this call") }
+    }
 }
 
 impl<T> Default for Tools<T> {
@@ -140,7 +147,6 @@ impl<T> Tools<T> {
         self.calls.find_mut(id)
     }
 
-    /// The open calls, the oldest first.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &OpenTool<T>> {
         self.calls.iter()
     }
@@ -149,17 +155,14 @@ impl<T> Tools<T> {
         self.calls.iter_mut()
     }
 
-    /// Whether no call is open.
     pub(crate) fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
 
-    /// Whether a call of that id is open or has ended.
     pub(crate) fn has_seen(&self, id: &str) -> bool {
         self.calls.has_seen(id)
     }
 
-    /// Whether a call of that id has ended.
     pub(crate) fn is_over(&self, id: &str) -> bool {
         self.calls.is_over(id)
     }
@@ -195,7 +198,6 @@ impl<T> Tools<T> {
         }
     }
 
-    /// New output of a call.
     pub(crate) fn output(&self, id: &str, piece: &str, out: &mut Step) {
         if !piece.is_empty() && self.find(id).is_some() {
             let progress = ToolProgress { output: Some(piece.to_owned()), ..ToolProgress::of(id.into()) };
@@ -243,7 +245,7 @@ impl<T> Tools<T> {
     pub(crate) fn close(
         &mut self,
         is_over: impl FnMut(&OpenTool<T>) -> bool,
-        no_end: NoEnd<'_>,
+        no_end: NoEnd,
         clock: Option<Timestamp>,
         out: &mut Step,
     ) {

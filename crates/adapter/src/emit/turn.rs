@@ -85,17 +85,14 @@ impl Turns {
         self.open.is_some() || self.waiting > 0
     }
 
-    /// Whether that error was reported in this turn.
     pub(crate) fn was_reported(&self, error: &str) -> bool {
         self.reported.as_deref() == Some(error)
     }
 
-    /// The name of the turn that runs.
     pub(crate) fn id(&self) -> Option<&TurnId> {
         self.open.as_ref().map(|open| &open.id)
     }
 
-    /// How many turns have begun.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
@@ -108,11 +105,6 @@ impl Turns {
         self.cancelling
     }
 
-    /// Why a call has no end of its own.
-    pub(crate) fn why_no_end(&self) -> &'static str {
-        if self.cancelling { "the turn was cancelled" } else { "the agent did not tell how this call ended" }
-    }
-
     /// The session cannot go on, whatever the program does next.
     pub(crate) fn failed_for_good(&mut self, why: String) {
         self.fatal = Some(why);
@@ -123,7 +115,6 @@ impl Turns {
         self.fatal = None;
     }
 
-    /// Whether the session is over.
     pub(crate) fn is_over(&self) -> bool {
         self.ended
     }

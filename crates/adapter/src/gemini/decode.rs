@@ -3,13 +3,13 @@
 use std::fmt;
 
 use multitap_event::{AgentType, Command, EventKind, Retry, Timestamp};
-use serde_json::Value;
 
 use super::run::Runs;
 use super::turn::SessionUsage;
 use super::wire::{Content, Init, Message, Retried};
 use crate::codec::{Codec, End, Files, NoFiles, Step, read};
-use crate::emit::{Emitter, MessageStream, SessionFacts, SessionMode, Voice, native_session_changed};
+use crate::emit::{Emitter, SessionFacts, SessionMode, Voice};
+use crate::json::text_of;
 use crate::line::{typed, unrecognized};
 
 /// How we drive it, in `sessionStarted`.
@@ -21,9 +21,7 @@ pub struct StreamCodec {
     /// What its processes are started with; a recorded stream has none.
     pub(super) runs: Option<Runs>,
     pub(super) emit: Emitter,
-    pub(super) messages: MessageStream,
     pub(super) spent: SessionUsage,
-    pub(super) session: SessionFacts,
     /// How many calls came whole.
     pub(super) calls: u64,
 }
@@ -40,10 +38,8 @@ impl StreamCodec {
         Self {
             files: Box::new(NoFiles),
             runs: None,
-            emit: Emitter::new(AgentType::Gemini),
-            messages: MessageStream::default(),
+            emit: Emitter::new(SessionFacts::new(AgentType::Gemini, Some(TRANSPORT))),
             spent: SessionUsage::default(),
-            session: SessionFacts::new(AgentType::Gemini, Some(TRANSPORT)),
             calls: 0,
         }
     }
@@ -55,12 +51,7 @@ impl StreamCodec {
             native_id: Some(native_id),
             ..SessionFacts::new(AgentType::Gemini, Some(TRANSPORT))
         };
-        Self { files, runs: Some(runs), session, ..Self::recorded() }
-    }
-
-    /// The time, where it means something: a recorded stream is read at another time than it was written.
-    pub(super) fn clock(&self, now: Timestamp) -> Option<Timestamp> {
-        self.session.clock(now)
+        Self { files, runs: Some(runs), emit: Emitter::new(session), ..Self::recorded() }
     }
 }
 
@@ -78,15 +69,19 @@ impl Codec for StreamCodec {
             let Some(kind) = typed(line, out) else { return };
             match kind.as_ref() {
                 "init" => read(self, line, out, |codec, init, out| codec.init(init, now, out)),
-                "message" => read(self, line, out, |codec, message, out| codec.message(message, now, out)),
+                "message" => read(self, line, out, |codec, message: Message, out| {
+                    // The user's is the prompt again.
+                    if message.role.as_deref() != Some("user") {
+                        codec.speech(message.content, message.delta, now, out);
+                    }
+                }),
                 "tool_use" => read(self, line, out, |codec, call, out| codec.tool_use(call, now, out)),
                 "tool_result" => read(self, line, out, |codec, result, out| codec.tool_result(result, now, out)),
                 "result" => read(self, line, out, |codec, done, out| codec.result(done, now, out)),
                 "error" => read(self, line, out, |codec, trouble, out| codec.trouble(trouble, now, out)),
                 // Of older versions.
                 "content" => read(self, line, out, |codec, content: Content, out| {
-                    let text = content.value.as_str().map_or_else(|| content.value.to_string(), str::to_owned);
-                    codec.speech(text, true, now, out);
+                    codec.speech(text_of(&content.value), true, now, out);
                 }),
                 "tool_call" => read(self, line, out, |codec, call, out| codec.whole_call(call, now, out)),
                 "retry" => read(self, line, out, |codec, retried, out| codec.retry(retried, now, out)),
@@ -110,17 +105,17 @@ impl Codec for StreamCodec {
 
 impl StreamCodec {
     fn init(&mut self, init: Init, now: Timestamp, out: &mut Step) {
-        let news = init.session_id.filter(|id| self.session.native_id.as_ref() != Some(id));
+        let facts = &mut self.emit.session;
+        let news = init.session_id.filter(|id| facts.native_id.as_ref() != Some(id));
         // A new conversation has the id that we gave it, which means nothing before Gemini has taken it.
-        let changed =
-            self.session.has_started() && (news.is_some() || self.runs.as_ref().is_some_and(|runs| !runs.begun));
-        self.session.native_id = news.or(self.session.native_id.take());
-        if !self.session.has_started() {
-            self.session.model = init.model.or(self.session.model.take());
+        let changed = facts.started && (news.is_some() || self.runs.as_ref().is_some_and(|runs| !runs.begun));
+        facts.native_id = news.or(facts.native_id.take());
+        if !facts.started {
+            facts.model = init.model.or(facts.model.take());
         }
         self.start(out);
-        if let Some(id) = self.session.native_id.as_ref().filter(|_| changed) {
-            native_session_changed(id, out);
+        if changed {
+            self.emit.session.report_identity(out);
         }
         if let Some(runs) = &mut self.runs {
             runs.begun = true;
@@ -130,17 +125,18 @@ impl StreamCodec {
 
     /// Emits `sessionStarted`, once.
     pub(super) fn start(&mut self, out: &mut Step) {
+        let facts = &mut self.emit.session;
         let Some(runs) = &self.runs else {
-            self.session.start(out);
+            facts.start(out);
             return;
         };
         let unified = None; // The configuration states it.
-        self.session.mode = runs.mode_word().map(|native| SessionMode { native, unified });
+        facts.mode = runs.mode_word().map(|native| SessionMode { native, unified });
         // A new conversation has an id only when Gemini has taken it.
-        let native_id = self.session.native_id.take();
-        self.session.native_id = native_id.clone().filter(|_| runs.begun);
-        self.session.start(out);
-        self.session.native_id = native_id;
+        let native_id = facts.native_id.take();
+        facts.native_id = native_id.clone().filter(|_| runs.begun);
+        facts.start(out);
+        facts.native_id = native_id;
     }
 
     /// Something of a turn comes; a recording may lack its beginning.
@@ -149,22 +145,14 @@ impl StreamCodec {
         self.emit.turns.begin(now, out);
     }
 
-    fn message(&mut self, message: Message, now: Timestamp, out: &mut Step) {
-        // The prompt again.
-        if message.role.as_deref() == Some("user") {
-            return;
-        }
-        self.speech(message.content, message.delta, now, out);
-    }
-
     fn speech(&mut self, content: String, is_partial: bool, now: Timestamp, out: &mut Step) {
         self.at_work(now, out);
         // Some versions end a message that came in pieces with the whole of it.
-        if content.is_empty() || (!is_partial && self.messages.is(&content)) {
+        if content.is_empty() || (!is_partial && self.emit.messages.is(&content)) {
             return;
         }
-        let id = self.messages.id(Voice::Speech, None, self.emit.turns.count());
-        self.messages.said(&content, is_partial);
+        let id = self.emit.messages.id(Voice::Speech, None, self.emit.turns.count());
+        self.emit.messages.said(&content, is_partial);
         out.events.push(Voice::Speech.event(content, is_partial, Some(id), None));
     }
 
@@ -178,9 +166,4 @@ impl StreamCodec {
             reason: retried.reason,
         }));
     }
-}
-
-/// A JSON value as text for people.
-pub(super) fn text_of(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -12,17 +12,17 @@ use std::fmt::Write as _;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use multitap_event::{AgentType, Timestamp};
+use multitap_event::{AgentType, Timestamp, one_line};
 use multitap_process::{Line, MAX_LINE};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 pub(crate) use record::Stored;
 
-use self::wire::Record;
+use self::wire::StoredMessage as _;
 use crate::history::file::{self, Lines, name};
 use crate::history::{Here, StoredSession};
-use crate::words::one_line;
+use crate::json::JsonFields as _;
 
 /// The longest path of a folder that is read from a project's mark.
 const LONGEST_PATH: u64 = 64 * 1024;
@@ -85,7 +85,7 @@ impl Folders {
             Ok(text)
         };
         let known: Option<Value> = read().ok().and_then(|text| serde_json::from_slice(&text).ok());
-        let known = known.as_ref().and_then(|known| known.get("projects")?.as_object());
+        let known = known.as_ref().and_then(|known| known.object("projects"));
         let mut folders = Self::default();
         for (folder, project) in known.into_iter().flatten() {
             if let Some(project) = project.as_str() {
@@ -96,7 +96,6 @@ impl Folders {
         folders
     }
 
-    /// Which folder a project is.
     fn of_project(&self, project: &Path) -> Option<PathBuf> {
         let marked = || {
             let mut root = String::new();
@@ -112,7 +111,6 @@ fn is_digest(project: &str) -> bool {
     project.len() == 64 && project.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// The SHA-256 of a text, in hexadecimal digits.
 fn digest(text: &str) -> String {
     let mut hex = String::with_capacity(64);
     for byte in Sha256::digest(text.as_bytes()) {
@@ -147,7 +145,6 @@ pub(super) fn files(folder: &Path) -> Vec<Chat> {
     chat_paths(folder).filter_map(|path| Chat::read(path).ok().flatten()).collect()
 }
 
-/// The paths of these files.
 pub(super) fn chat_paths(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let is_chat = |path: &PathBuf| {
         let name = name(path);
@@ -161,45 +158,44 @@ fn lines(path: &Path) -> io::Result<Lines> {
     if path.extension().is_some_and(|extension| extension == "json") {
         let mut text = Vec::new();
         file::open(path)?.take(MAX_LINE as u64 + 1).read_to_end(&mut text)?;
-        let is_document = text.len() <= MAX_LINE && serde_json::from_slice::<Record>(&text).is_ok();
+        let is_document = text.len() <= MAX_LINE && serde_json::from_slice::<Map<String, Value>>(&text).is_ok();
         if let Some(text) = String::from_utf8(text).ok().filter(|_| is_document) {
-            return Ok(Lines::whole(text));
+            return Ok(Box::new(std::iter::once(Ok(Line::Text(text)))));
         }
     }
-    Lines::open(path)
+    file::lines(path)
 }
 
 impl Chat {
     /// What a file is about; nothing if it is a sub-agent's.
     pub(super) fn read(path: PathBuf) -> io::Result<Option<Self>> {
-        let mut lines = lines(&path)?;
         let (mut id, mut start, mut updated, mut model, mut title, mut said) = (None, None, None, None, None, false);
-        while let Some(line) = lines.next()? {
-            let Line::Text(line) = line else { continue };
+        for line in lines(&path)? {
+            let Line::Text(line) = line? else { continue };
             // Once somebody spoke, only what changes that, the model and the last times are worth a look.
             if said && !["\"$set\"", "\"$rewindTo\"", "\"model\""].iter().any(|word| line.contains(word)) {
                 continue;
             }
-            let Ok(mut record) = serde_json::from_str::<Record>(&line) else { continue };
-            if record.kind.as_deref() == Some("subagent") {
+            let Ok(record) = serde_json::from_str::<Value>(&line) else { continue };
+            if record.text("kind") == Some("subagent") {
                 return Ok(None);
             }
-            if record.rewind_to.is_some() {
+            if record.text("$rewindTo").is_some() {
                 continue;
             }
-            let set = record.set.take().map(|set| *set).unwrap_or_default();
-            id = id.or(record.session_id.take()).or(set.session_id);
-            start = start.or(record.start_time.take()).or(set.start_time);
-            updated = set.last_updated.or(record.last_updated.take()).or(updated);
-            let whole = record.messages.take().or(set.messages);
-            if let Some(messages) = &whole {
-                said = messages.iter().any(Record::is_said);
+            let set = record.field("$set");
+            id = id.or_else(|| record.string("sessionId").or(set.string("sessionId")));
+            start = start.or_else(|| record.string("startTime").or(set.string("startTime")));
+            updated = set.string("lastUpdated").or(record.string("lastUpdated")).or(updated);
+            let whole = record.field("messages").or(set.field("messages")).and_then(Value::as_array);
+            if let Some(messages) = whole {
+                said = messages.iter().any(|message| message.is_said());
             }
             said |= record.is_said();
-            for message in std::iter::once(&record).chain(whole.iter().flatten()) {
-                model = model.or_else(|| message.model.clone());
+            for message in std::iter::once(&record).chain(whole.into_iter().flatten()) {
+                model = model.or_else(|| message.string("model"));
                 if title.is_none() && message.is_prompt() {
-                    title = Some(one_line(&message.text()));
+                    title = Some(one_line(&message.words()));
                 }
             }
         }

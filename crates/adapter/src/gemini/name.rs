@@ -1,9 +1,9 @@
 //! Gemini's tools by name: what sort each is, and one line for people about a call.
 
-use multitap_event::ToolKind;
+use multitap_event::{ToolKind, one_line};
 use serde_json::{Map, Value};
 
-use crate::words::one_line;
+use crate::json::JsonFields as _;
 
 /// The tool's name in the id of a call: `run_shell_command__call_78bb84eb59`.
 pub(crate) fn of_call(id: &str) -> Option<&str> {
@@ -38,10 +38,9 @@ pub(crate) fn kind(name: &str) -> ToolKind {
 
 /// One line about a call.
 pub(crate) fn title(name: &str, arguments: &Map<String, Value>) -> String {
-    let text = |key: &str| arguments.get(key).and_then(Value::as_str);
-    let of = |keys: &[&str]| keys.iter().find_map(|key| text(key)).map(|what| format!("{name} {what}"));
+    let of = |keys: &[&str]| keys.iter().find_map(|key| arguments.text(key)).map(|what| format!("{name} {what}"));
     let title = match kind(name) {
-        ToolKind::Shell => text("command").map(str::to_owned),
+        ToolKind::Shell => arguments.string("command"),
         ToolKind::Read | ToolKind::Edit => of(&["file_path", "absolute_path", "dir_path", "path"]),
         ToolKind::Search => of(&["pattern", "query"]),
         ToolKind::Fetch => of(&["url", "prompt"]),

@@ -11,7 +11,7 @@ use super::{mode_option, settings, shared_arguments, unsupported};
 use crate::codec::{Files, Run, RunArg, Step};
 use crate::emit::report_model;
 use crate::pump::Lifetime;
-use crate::spec::{Plan, private_file_failed};
+use crate::spec::{Plan, add_options};
 
 /// What the turns of a session share.
 pub(super) struct Runs {
@@ -44,8 +44,7 @@ pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan
     let mut options = Vec::new();
     let fixed = SessionConfig { mode: None, model: None, ..config.clone() };
     shared_arguments(&fixed, &mut options)?;
-    let private = settings::private(config, settings::Form::Stream)
-        .map_err(|error| private_file_failed(AgentType::Gemini, &error))?;
+    let private = settings::private(config, settings::Form::Stream)?;
     options.extend(private.args);
     let resumed = match &config.resume {
         Resume::Session { native_id, .. } => Some(native_id.clone()),
@@ -88,16 +87,14 @@ impl StreamCodec {
     pub(super) fn command(&mut self, command: Command, now: Timestamp, out: &mut Step) {
         match command {
             Command::Prompt(prompt) => self.prompt(&prompt, now, out),
-            // Never asked: the link says that it cannot.
-            Command::Steer(_) => out.events.push(EventKind::Error(refused("it takes no prompt into a running turn"))),
+            Command::Steer(_) => self.emit.refuse_steering(out),
             Command::Cancel if self.emit.turns.is_open() => {
                 self.emit.turns.cancel();
                 out.stop = true;
             }
-            Command::Cancel => out.events.push(EventKind::Error(refused("there is no turn to cancel").warning())),
+            Command::Cancel => self.emit.refuse_cancel(out),
             Command::Decide(decide) => {
-                let why = format!("there is no open question {}", decide.question_id);
-                out.events.push(EventKind::Error(refused(why)));
+                self.emit.refuse(format!("there is no open question {}", decide.question_id), out);
             }
             Command::SetMode { mode } => self.set_mode(&mode, out),
             Command::SetModel { model } => {
@@ -108,11 +105,11 @@ impl StreamCodec {
             }
             Command::SetThinking { .. } => {
                 let why = unsupported("a limit for thinking", "it has no such option").to_string();
-                out.events.push(EventKind::Error(refused(why).about(Setting::Thinking)));
+                out.events.push(EventKind::Error(self.emit.refused(why).about(Setting::Thinking)));
             }
             Command::Query { what } => {
-                let why = unsupported(format!("a question about its {}", what.word()), "without ACP it does not tell");
-                out.events.push(EventKind::Error(refused(why.to_string())));
+                let setting = format!("a question about its {}", what.word());
+                self.emit.refuse(unsupported(setting, "without ACP it does not tell").to_string(), out);
             }
         }
     }
@@ -122,23 +119,16 @@ impl StreamCodec {
         self.emit.turns.begin(now, out);
         if !prompt.images.is_empty() {
             let why = unsupported("pictures in a prompt", "without ACP it takes text only").to_string();
-            out.events.push(EventKind::Error(refused(&why)));
-            let turn = TurnEnd { error: Some(why), ..TurnEnd::of(TurnStatus::Failed) };
-            let clock = self.clock(now);
-            self.emit.turns.complete(turn, clock, out);
+            self.emit.refuse(&why, out);
+            self.emit.complete_turn(TurnEnd { error: Some(why), ..TurnEnd::of(TurnStatus::Failed) }, now, out);
             return;
         }
-        let (Some(runs), Some(id)) = (&self.runs, &self.session.native_id) else { return };
+        let (Some(runs), Some(id)) = (&self.runs, &self.emit.session.native_id) else { return };
         let mut args: Vec<String> = ["-o", "stream-json"].map(str::to_owned).to_vec();
         args.extend(runs.options.iter().cloned());
-        let mut option = |name: &str, value: &str| args.extend([name.to_owned(), value.to_owned()]);
-        if let Some(mode) = runs.mode_word() {
-            option("--approval-mode", &mode);
-        }
-        if let Some(model) = &runs.model {
-            option("--model", model);
-        }
-        option(if runs.begun { "--resume" } else { "--session-id" }, id);
+        add_options(&mut args, "--approval-mode", runs.mode_word());
+        add_options(&mut args, "--model", &runs.model);
+        add_options(&mut args, if runs.begun { "--resume" } else { "--session-id" }, [id]);
         args.extend(runs.agent_args.iter().cloned());
         out.run = Some(Run { args: args.into_iter().map(RunArg::word).collect(), stdin: Some(prompt.text.clone()) });
     }
@@ -150,7 +140,7 @@ impl StreamCodec {
             (Ok(mode), Some(runs)) => (mode, runs),
             (Ok(_), None) => return,
             (Err(why), _) => {
-                out.events.push(EventKind::Error(refused(why).refusing(Setting::Mode, word)));
+                out.events.push(EventKind::Error(self.emit.refused(why).refusing(Setting::Mode, word)));
                 return;
             }
         };
@@ -161,9 +151,4 @@ impl StreamCodec {
         };
         out.events.push(EventKind::ModeChanged { mode: unified, native_mode: runs.mode_word(), by: None });
     }
-}
-
-/// A command that cannot be carried out.
-fn refused(why: impl Into<String>) -> AgentError {
-    AgentError::new(AgentErrorKind::ProtocolError, why).of(AgentType::Gemini)
 }

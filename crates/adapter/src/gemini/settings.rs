@@ -1,13 +1,13 @@
 //! What makes Gemini drivable, by variables and private files: the user's own settings are read, never written.
 
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use multitap_event::{Resume, SessionConfig};
+use multitap_event::{AgentError, AgentType, Resume, SessionConfig};
 use serde_json::Value;
 use tempfile::TempPath;
 
 use super::project::is_left_out;
+use crate::spec::private_file;
 
 /// Where Gemini's models are, when no other server is named.
 const MODEL_SERVER: &str = "https://generativelanguage.googleapis.com";
@@ -27,7 +27,7 @@ pub(super) enum Form {
     Stream,
 }
 
-pub(super) fn private(config: &SessionConfig, form: Form) -> io::Result<Private> {
+pub(super) fn private(config: &SessionConfig, form: Form) -> Result<Private, AgentError> {
     let mut private = Private::default();
     // With a terminal of its own a finished command shows no output.
     private.env.push(("GEMINI_PTY_INFO".to_owned(), "child_process".to_owned()));
@@ -48,13 +48,10 @@ pub(super) fn private(config: &SessionConfig, form: Form) -> io::Result<Private>
 }
 
 impl Private {
-    /// A file that only the user can read.
-    fn file(&mut self, suffix: &str, text: &str) -> io::Result<String> {
-        let mut file = tempfile::Builder::new().prefix("multitap-gemini-").suffix(suffix).tempfile()?;
-        file.write_all(text.as_bytes())?;
-        file.flush()?;
-        let path = file.path().display().to_string();
-        self.files.push(file.into_temp_path());
+    fn file(&mut self, suffix: &str, text: &str) -> Result<String, AgentError> {
+        let file = private_file(AgentType::Gemini, suffix, text)?;
+        let path = file.display().to_string();
+        self.files.push(file);
         Ok(path)
     }
 }
@@ -130,7 +127,6 @@ pub(super) fn variable(config: &SessionConfig, name: &str) -> Option<String> {
     given.or_else(|| std::env::var(name).ok()).filter(|value| !value.is_empty())
 }
 
-/// The settings in a file, if there are any.
 fn read(path: &Path) -> Option<Value> {
     let text = std::fs::read_to_string(path).ok()?;
     serde_json::from_str(&without_comments(&text)).ok()

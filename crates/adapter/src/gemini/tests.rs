@@ -127,7 +127,7 @@ fn turn_by_turn() {
     config.mode = mode("auto-all");
     config.model = Some("gemini-2.5-pro".to_owned());
     let mut codec = run::plan(&config, Box::new(NoFiles)).unwrap().codec;
-    codec.session.native_id = Some("11111111-2222-4333-8444-555555555555".to_owned());
+    codec.emit.session.native_id = Some("11111111-2222-4333-8444-555555555555".to_owned());
     let prompt = |text: &str| Command::Prompt(Prompt::text(text));
     let mut story = shown(&codec.begin(now()));
     story += &shown(&codec.encode(prompt("one"), now()));

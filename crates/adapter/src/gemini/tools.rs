@@ -2,20 +2,21 @@
 
 use std::path::Path;
 
-use multitap_event::{FileChange, FileChangeType, Timestamp, TodoItem, TodoList, TodoStatus, ToolOutcome};
+use multitap_event::{FileChange, FileChangeType, Timestamp, TodoItem, TodoList, ToolOutcome};
 use serde_json::Value;
 
-use super::decode::{StreamCodec, text_of};
+use super::decode::StreamCodec;
 use super::name;
 use super::wire::{Failure, ToolCall, ToolResult, ToolUse};
 use crate::codec::Step;
 use crate::diff;
-use crate::emit::{OpenTool, ToolEnd};
+use crate::emit::{OpenTool, ToolEnd, todo_status};
+use crate::json::{JsonFields as _, text_of};
 
 impl StreamCodec {
     pub(super) fn tool_use(&mut self, call: ToolUse, now: Timestamp, out: &mut Step) {
         self.at_work(now, out);
-        self.messages.pause();
+        self.emit.messages.pause();
         let arguments = call.parameters.unwrap_or_default();
         let title = Some(name::title(&call.tool_name, &arguments));
         self.emit.tools.start(OpenTool { title, arguments, ..open_tool(&call.tool_id, &call.tool_name, now) }, out);
@@ -23,7 +24,7 @@ impl StreamCodec {
 
     pub(super) fn tool_result(&mut self, result: ToolResult, now: Timestamp, out: &mut Step) {
         self.at_work(now, out);
-        self.messages.pause();
+        self.emit.messages.pause();
         let success = result.status != "error";
         let tool = self.emit.tools.take(&result.tool_id, out);
         let said = result.output.as_ref().map(text_of).filter(|text| !text.is_empty());
@@ -43,10 +44,7 @@ impl StreamCodec {
             ..ToolEnd::of(outcome)
         };
         match tool {
-            Some(tool) => {
-                let clock = self.clock(now);
-                self.emit.tools.end(&tool, end, clock, out);
-            }
+            Some(tool) => self.emit.end_tool(&tool, end, now, out),
             // A late result of a call that is over already says nothing new.
             None => {
                 self.emit.tools.end_unbegun(&result.tool_id, end, out);
@@ -65,10 +63,7 @@ impl StreamCodec {
         let tool_id = call.id.unwrap_or_else(|| format!("{tool_name}-{}", self.calls));
         let failed = call.error.as_ref().is_some_and(|error| !error.is_null());
         let status = if failed { "error".to_owned() } else { call.status.unwrap_or_default() };
-        let message = call
-            .error
-            .as_ref()
-            .map(|error| error.get("message").and_then(Value::as_str).map_or_else(|| text_of(error), str::to_owned));
+        let message = call.error.as_ref().map(|error| error.string("message").unwrap_or_else(|| text_of(error)));
         self.tool_use(ToolUse { tool_name, tool_id: tool_id.clone(), parameters: call.args }, now, out);
         let error = message.map(|message| Failure { kind: None, message: Some(message) });
         self.tool_result(ToolResult { tool_id, status, output: call.result, error }, now, out);
@@ -83,7 +78,7 @@ pub(super) fn open_tool(id: &str, tool: &str, now: Timestamp) -> OpenTool<()> {
 
 /// The change that a file tool made. Gemini shows none here: it is put together from the call.
 fn change(tool: &OpenTool<()>, said: Option<&str>, codec: &StreamCodec) -> Option<FileChange> {
-    let text = |key: &str| tool.arguments.get(key).and_then(Value::as_str);
+    let text = |key: &str| tool.arguments.text(key);
     let path = text("file_path").or(text("absolute_path"))?;
     let (before, after, created) = match tool.name.as_str() {
         "write_file" => (None, text("content")?, said.is_some_and(|said| said.contains("created"))),
@@ -101,35 +96,19 @@ fn change(tool: &OpenTool<()>, said: Option<&str>, codec: &StreamCodec) -> Optio
         None if created => Some(diff::unified(path, None, after)),
         None => None,
     };
-    Some(FileChange {
-        file_path: path.to_owned(),
-        change_type: if created { FileChangeType::Created } else { FileChangeType::Modified },
-        diff: diff.filter(|diff| !diff.is_empty()),
-        before: None,
-        after: whole,
-        tool_id: Some(tool.id.clone()),
-        old_path: None,
-    })
+    let change_type = if created { FileChangeType::Created } else { FileChangeType::Modified };
+    let diff = diff.filter(|diff| !diff.is_empty());
+    Some(FileChange { diff, after: whole, ..FileChange::of(path, change_type, &tool.id) })
 }
 
-/// The plan that `write_todos` wrote.
 pub(super) fn todos(tool: &OpenTool<()>) -> Option<TodoList> {
     if tool.name != "write_todos" {
         return None;
     }
     let item = |todo: &Value| {
-        let text = |key: &str| todo.get(key).and_then(Value::as_str);
-        Some(TodoItem {
-            text: text("description").or(text("content"))?.to_owned(),
-            status: match text("status") {
-                Some("in_progress") => TodoStatus::InProgress,
-                Some("completed") => TodoStatus::Completed,
-                Some("cancelled") => TodoStatus::Cancelled,
-                _ => TodoStatus::Pending,
-            },
-            id: None,
-        })
+        let text = todo.string("description").or_else(|| todo.string("content"))?;
+        Some(TodoItem { text, status: todo_status(todo.text("status")), id: None })
     };
-    let todos = tool.arguments.get("todos").and_then(Value::as_array)?;
+    let todos = tool.arguments.field("todos").and_then(Value::as_array)?;
     Some(TodoList { items: todos.iter().filter_map(item).collect(), explanation: None })
 }

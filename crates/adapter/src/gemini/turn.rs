@@ -7,10 +7,12 @@ use multitap_event::{
 };
 use multitap_process::Exit;
 
-use super::decode::{StreamCodec, text_of};
+use super::decode::StreamCodec;
 use super::wire::{Done, Tokens, Trouble};
 use crate::codec::{End, Step};
-use crate::emit::{DENIED, EndFacts, NoEnd};
+use crate::emit::{EndFacts, NoEnd};
+use crate::json::{JsonFields as _, text_of};
+use crate::line::message_in;
 
 /// What the session has used so far.
 #[derive(Debug, Default)]
@@ -42,7 +44,7 @@ impl StreamCodec {
             let sum = self.spent.models.entry(model.clone()).or_default();
             sum.usage = sum.usage.plus(usage(tokens));
         }
-        let text = self.messages.closing_words().filter(|_| status == TurnStatus::Completed);
+        let text = self.emit.messages.closing_words().filter(|_| status == TurnStatus::Completed);
         let turn = TurnEnd {
             usage: stats.as_ref().map(|stats| usage(&stats.tokens)),
             // A turn that failed is told to have taken no time.
@@ -59,7 +61,7 @@ impl StreamCodec {
     /// A warning ends nothing; an error is the end of the turn.
     pub(super) fn trouble(&mut self, trouble: Trouble, now: Timestamp, out: &mut Step) {
         self.at_work(now, out);
-        let inner = trouble.value.as_ref().map(|value| value.get("message").map_or_else(|| text_of(value), text_of));
+        let inner = trouble.value.as_ref().map(|value| text_of(value.field("message").unwrap_or(value)));
         let message = trouble.message.or(inner).unwrap_or_else(|| "the agent reports an error".to_owned());
         let error = AgentError::new(kind_of(&message), &message).of(AgentType::Gemini);
         if trouble.severity.as_deref() == Some("warning") {
@@ -75,10 +77,7 @@ impl StreamCodec {
 
     fn turn_over(&mut self, turn: TurnEnd, now: Timestamp, out: &mut Step) {
         self.close_tools(now, out);
-        self.messages.turn_over();
-        let turn = TurnEnd { denials: self.emit.tools.take_denials(), ..turn };
-        let clock = self.clock(now);
-        self.emit.turns.complete(turn, clock, out);
+        self.emit.complete_turn(turn, now, out);
     }
 
     pub(super) fn process_over(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
@@ -109,14 +108,12 @@ impl StreamCodec {
             return;
         }
         self.close_tools(now, out);
-        let clock = self.clock(now);
-        self.emit.turns.end(end, EndFacts::default(), clock, out);
+        self.emit.end_session(end, EndFacts::default(), now, out);
     }
 
     fn close_tools(&mut self, now: Timestamp, out: &mut Step) {
-        let no_end = NoEnd { why: self.emit.turns.why_no_end(), why_denied: Some(DENIED) };
-        let clock = self.clock(now);
-        self.emit.tools.close(|_| true, no_end, clock, out);
+        let no_end = NoEnd::of_silent_agent(self.emit.turns.is_cancelling());
+        self.emit.close_tools(|_| true, no_end, now, out);
     }
 }
 
@@ -133,9 +130,7 @@ fn usage(tokens: &Tokens) -> TokenUsage {
 /// Without the brackets that Gemini puts around what the model's server said.
 fn plain(message: &str) -> String {
     let inner = message.strip_prefix("[API Error: ").and_then(|rest| rest.strip_suffix(']')).unwrap_or(message);
-    let json = serde_json::from_str::<serde_json::Value>(inner).ok();
-    let said = json.and_then(|json| json.get("error")?.get("message")?.as_str().map(str::to_owned));
-    said.unwrap_or_else(|| inner.to_owned())
+    message_in(inner).unwrap_or_else(|| inner.to_owned())
 }
 
 fn kind_of(message: &str) -> AgentErrorKind {

@@ -14,7 +14,6 @@ pub(super) struct Init {
     pub(super) model: Option<String>,
 }
 
-/// `message`.
 #[derive(Deserialize)]
 pub(super) struct Message {
     pub(super) role: Option<String>,
@@ -32,7 +31,6 @@ pub(super) struct Content {
     pub(super) value: Value,
 }
 
-/// `tool_use`.
 #[derive(Deserialize)]
 pub(super) struct ToolUse {
     pub(super) tool_name: String,
@@ -41,7 +39,6 @@ pub(super) struct ToolUse {
     pub(super) parameters: Option<Map<String, Value>>,
 }
 
-/// `tool_result`.
 #[derive(Deserialize)]
 pub(super) struct ToolResult {
     pub(super) tool_id: String,

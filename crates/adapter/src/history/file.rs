@@ -1,6 +1,5 @@
 //! An agent's files, read in bounded pieces: they may be large, broken, or written to at this moment.
 
-use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek as _, SeekFrom};
 use std::ops::ControlFlow;
@@ -8,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use multitap_event::Timestamp;
 use multitap_process::{Line, LineBuffer, MAX_LINE};
+use serde::Deserialize;
 
 use crate::line::repaired;
-use serde::Deserialize;
 
 const READ: usize = 64 * 1024;
 /// How far a file is read to find out what it is about.
@@ -18,100 +17,39 @@ const HEAD: u64 = 4 * 1024 * 1024;
 /// How much of its end is read to find out when it was last written to, and by which model.
 const TAIL: u64 = 256 * 1024;
 
-/// Opens lines when they are needed: a conversation may have more files than a process may have open.
-type Opener = Box<dyn FnOnce() -> io::Result<Lines> + Send>;
+/// Lines one at a time, without the blank ones.
+pub(crate) type Lines = Box<dyn Iterator<Item = io::Result<Line>> + Send>;
 
-/// Whether a line lies behind the end.
-type IsPast = Box<dyn Fn(&str) -> bool + Send>;
-
-/// The lines of a file, one at a time.
-pub(crate) struct Lines {
-    file: Box<dyn Read + Send>,
-    buffer: LineBuffer,
-    chunk: Vec<u8>,
-    over: bool,
-    /// A document in place of lines.
-    whole: Option<String>,
-    /// Which line is the first that does not belong to them.
-    is_past: Option<IsPast>,
-    /// Those that follow.
-    then: VecDeque<Opener>,
+pub(crate) fn lines(path: &Path) -> io::Result<Lines> {
+    Ok(lines_of(open(path)?))
 }
 
-impl Lines {
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self::of(Box::new(open(path)?)))
-    }
-
-    pub(crate) fn of(file: Box<dyn Read + Send>) -> Self {
-        let buffer = LineBuffer::new(MAX_LINE);
-        Self { file, buffer, chunk: vec![0; READ], over: false, whole: None, is_past: None, then: VecDeque::new() }
-    }
-
-    /// A document that is handed over in one piece.
-    pub(crate) fn whole(text: String) -> Self {
-        Self { whole: Some(text), over: true, ..Self::of(Box::new(io::empty())) }
-    }
-
-    /// Only those before the first of which this is true.
-    pub(crate) fn until(self, is_past: impl Fn(&str) -> bool + Send + 'static) -> Self {
-        Self { is_past: Some(Box::new(is_past)), ..self }
-    }
-
-    /// The lines of several files, one after the other.
-    pub(crate) fn chain(then: VecDeque<Opener>) -> Self {
-        Self { then, ..Self::of(Box::new(io::empty())) }
-    }
-
-    /// The next line that is not blank.
-    pub(crate) fn next(&mut self) -> io::Result<Option<Line>> {
+/// The lines of whatever can be read. After an error there are none.
+pub(crate) fn lines_of(mut file: impl Read + Send + 'static) -> Lines {
+    let (mut buffer, mut chunk, mut over) = (LineBuffer::new(MAX_LINE), vec![0; READ], false);
+    let lines = std::iter::from_fn(move || {
         loop {
-            let next = self.own()?;
-            let is_past = |line: &Line| match (line, &self.is_past) {
-                (Line::Text(text), Some(is_past)) => is_past(text),
-                _ => false,
-            };
-            if let Some(line) = next.filter(|line| !is_past(line)) {
-                return Ok(Some(line));
+            if let Some(line) = buffer.pop() {
+                return Some(Ok(line));
             }
-            // Nothing comes after the end, also if somebody asks again.
-            let mut then = std::mem::take(&mut self.then);
-            let opener = then.pop_front();
-            *self = Self::chain(then);
-            let Some(open) = opener else { return Ok(None) };
-            let opened = open()?;
-            *self = Self { then: std::mem::take(&mut self.then), ..opened };
-        }
-    }
-
-    /// The next line of the file itself.
-    fn own(&mut self) -> io::Result<Option<Line>> {
-        if let Some(text) = self.whole.take() {
-            return Ok(Some(Line::Text(text)));
-        }
-        loop {
-            while let Some(line) = self.buffer.pop() {
-                if !matches!(&line, Line::Text(text) if text.trim().is_empty()) {
-                    return Ok(Some(line));
-                }
+            if over {
+                return None;
             }
-            if self.over {
-                return Ok(None);
-            }
-            match self.file.read(&mut self.chunk) {
+            match file.read(&mut chunk) {
                 Ok(0) => {
-                    self.over = true;
-                    self.buffer.finish();
+                    over = true;
+                    buffer.finish();
                 }
-                Ok(read) => self.buffer.push(&self.chunk[..read]),
+                Ok(read) => buffer.push(&chunk[..read]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    self.over = true;
-                    return Err(error);
+                    over = true;
+                    return Some(Err(error));
                 }
             }
         }
-    }
+    });
+    Box::new(lines.filter(|line| !matches!(line, Ok(Line::Text(text)) if text.trim().is_empty())))
 }
 
 #[cfg(test)]
@@ -140,9 +78,8 @@ pub(crate) fn look_at(
     file: impl Read + Send + 'static,
     mut look: impl FnMut(&str) -> ControlFlow<()>,
 ) -> io::Result<()> {
-    let mut lines = Lines::of(Box::new(file.take(HEAD)));
-    while let Some(line) = lines.next()? {
-        if let Line::Text(line) = line
+    for line in lines_of(file.take(HEAD)) {
+        if let Line::Text(line) = line?
             && look(&repaired(&line)).is_break()
         {
             break;

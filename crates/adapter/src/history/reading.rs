@@ -1,11 +1,9 @@
 //! A stored conversation on its way to events: its lines in the order in which they were written, each reported once.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use multitap_event::{AgentError, AgentErrorKind, AgentType, Draft, EventKind, Timestamp};
 use multitap_process::Line;
@@ -14,13 +12,14 @@ use super::file::{self, Lines};
 use super::{HistoryError, StoredSession};
 use crate::codec::Step;
 use crate::info::AgentInfo;
-use crate::line::{repaired, too_long, type_of};
+use crate::line::{repaired, too_long};
+use crate::pump::keep_line;
 
 /// What reads the entries of one agent's store. May keep state, must not fail.
 pub(crate) trait Entries: Send {
     /// The lines of one of its files, with those that belong before them.
     fn open(&self, path: &Path) -> io::Result<Lines> {
-        Lines::open(path)
+        file::lines(path)
     }
     /// When the conversation began, if that was before the session's own start.
     fn began(&self) -> Option<Timestamp> {
@@ -72,7 +71,7 @@ pub fn read(session: &StoredSession, keep_raw: bool) -> Result<Reading, HistoryE
         Reading { agent: session.agent, entries, sources, keep_raw, at, last: at, ready: VecDeque::new(), over: false };
     let mut emitted = EntryEvents::default();
     reading.entries.begin(at, &mut emitted);
-    reading.tell(emitted, None);
+    reading.emit(emitted, None);
     for at in 0..reading.sources.len() {
         reading.advance(at);
     }
@@ -108,19 +107,18 @@ struct Source {
 }
 
 impl Reading {
-    /// Reads on in one file.
     fn advance(&mut self, at: usize) {
         let Some(source) = self.sources.get_mut(at) else { return };
         match source.lines.next() {
-            Ok(Some(line)) => {
+            Some(Ok(line)) => {
                 let own = match &line {
                     Line::Text(text) => file::time_of(text),
                     Line::TooLong { .. } => None,
                 };
                 source.next = Some((own.unwrap_or(self.at).max(self.at), line));
             }
-            Ok(None) => source.next = None,
-            Err(error) => {
+            None => source.next = None,
+            Some(Err(error)) => {
                 source.next = None;
                 let message = format!("cannot read on in {}: {error}", source.path.display());
                 let error = AgentError::new(AgentErrorKind::Unknown, message).of(self.agent);
@@ -138,7 +136,7 @@ impl Reading {
             self.over = true;
             let mut emitted = EntryEvents::default();
             self.entries.end(self.at, &mut emitted);
-            return self.tell(emitted, None);
+            return self.emit(emitted, None);
         };
         let file = self.sources[at].file;
         let Some((time, line)) = self.sources[at].next.take() else { return };
@@ -147,26 +145,17 @@ impl Reading {
             Line::Text(line) => {
                 let mut emitted = EntryEvents::default();
                 self.entries.entry(&repaired(&line), file, self.at, &mut emitted);
-                self.tell(emitted, Some(&line));
+                self.emit(emitted, Some(&line));
             }
             Line::TooLong { head, bytes } => self.ready.push_back(Draft::new(self.at, too_long(&head, bytes))),
         }
         self.advance(at);
     }
 
-    fn tell(&mut self, emitted: EntryEvents, line: Option<&str>) {
+    fn emit(&mut self, emitted: EntryEvents, line: Option<&str>) {
         let EntryEvents { before, mut own } = emitted;
         if let Some(line) = line.filter(|_| self.keep_raw) {
-            if own.is_empty() {
-                own.push(Draft::new(
-                    self.at,
-                    EventKind::RawDelta { native_type: type_of(line).ok().map(Cow::into_owned) },
-                ));
-            }
-            if let Some(first) = own.first_mut() {
-                // A document that was never cut into lines is handed over whole.
-                first.raw.extend(line.lines().filter(|line| !line.trim().is_empty()).map(Arc::from));
-            }
+            keep_line(&mut own, line, self.at);
         }
         for mut draft in before.into_iter().chain(own) {
             // Times do not go back, whatever order the entries came in.

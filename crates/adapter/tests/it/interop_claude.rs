@@ -188,7 +188,7 @@ async fn interop_mcp_servers_and_what_is_allowed_of_them() {
     place.tasks.close();
     place.tasks.wait().await;
     let left = std::fs::read_dir(std::env::temp_dir()).unwrap().filter_map(Result::ok);
-    let mine = format!("multitap-mcp-{}-", std::process::id());
+    let mine = format!("multitap-claude-{}-", std::process::id());
     assert_eq!(left.filter(|entry| entry.file_name().to_string_lossy().starts_with(&mine)).count(), 0);
 }
 

@@ -48,15 +48,15 @@ impl Simple {
         }
         // Lists of files may name any file, and some output never ends. A file whose name looks like an option is
         // found on disk.
-        let none = |letters: &str, options: &[&str]| {
+        let none = |letters: &str, options: &str| {
             !arguments.iter().any(|word| letters.chars().any(|flag| short(word, flag)) || long(&word.text, options))
         };
         match name {
-            "du" | "wc" => return none("", &["--files0-from"]),
-            "md5sum" | "sha1sum" | "sha256sum" => return none("c", &["--check"]),
+            "du" | "wc" => return none("", "--files0-from"),
+            "md5sum" | "sha1sum" | "sha256sum" => return none("c", "--check"),
             "tail" => {
                 let old_form = |word: &Word| word.text.starts_with('+') && word.text.contains('f');
-                return none("fF", &["--follow", "--retry"]) && !arguments.iter().any(old_form);
+                return none("fF", "--follow --retry") && !arguments.iter().any(old_form);
             }
             _ => {}
         }
@@ -70,10 +70,10 @@ impl Simple {
             "printf" => !arguments.first().is_some_and(|word| word.text.starts_with('-')),
             "uniq" => arguments.iter().all(|word| word.text.starts_with('-')),
             "date" => arguments.iter().all(|word| word.text.starts_with('+') || word.text == "-u"),
-            "tree" => none("oR", &["--output"]),
+            "tree" => none("oR", "--output"),
             "find" => !arguments.iter().any(|word| FIND_DOES.contains(&word.text.as_str())),
-            "rg" => none("z", &["--pre", "--hostname-bin", "--search-zip"]),
-            "sort" => none("oT", &["--output", "--compress-program", "--temporary-directory", "--files0-from"]),
+            "rg" => none("z", "--pre --hostname-bin --search-zip"),
+            "sort" => none("oT", "--output --compress-program --temporary-directory --files0-from"),
             "sed" => prints_lines(arguments),
             // A repository's settings name programs that Git runs: pagers, file watchers, diff tools.
             "git" => trust == Trust::Trusted && git_looks(arguments),
@@ -96,10 +96,10 @@ fn short(word: &Word, flag: char) -> bool {
     word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains(flag)
 }
 
-/// Whether the word is one of these long options, with or without a value, in full or abbreviated.
-pub(super) fn long(text: &str, options: &[&str]) -> bool {
+/// Whether the word is one of these long options, separated by spaces, with or without a value, in full or abbreviated.
+pub(super) fn long(text: &str, options: &str) -> bool {
     let name = text.split_once('=').map_or(text, |(name, _)| name);
-    name.len() > 2 && name.starts_with("--") && options.iter().any(|option| option.starts_with(name))
+    name.len() > 2 && name.starts_with("--") && options.split(' ').any(|option| option.starts_with(name))
 }
 
 /// `sed -n 10,20p FILE…`, which models use to read files.
@@ -115,8 +115,7 @@ fn flag(word: &Word) -> bool {
 }
 
 /// Options that make Git's read-only commands write a file or run another program.
-const GIT_DOES: [&str; 7] =
-    ["--output", "--ext-diff", "--textconv", "--filters", "--show-signature", "--open-files-in-pager", "--exec"];
+const GIT_DOES: &str = "--output --ext-diff --textconv --filters --show-signature --open-files-in-pager --exec";
 
 fn git_looks(arguments: &[Word]) -> bool {
     let arguments = match arguments {
@@ -124,7 +123,7 @@ fn git_looks(arguments: &[Word]) -> bool {
         all => all,
     };
     let [command, rest @ ..] = arguments else { return false };
-    if rest.iter().any(|word| long(&word.text, &GIT_DOES)) {
+    if rest.iter().any(|word| long(&word.text, GIT_DOES)) {
         return false;
     }
     let only = |words: &[&str]| rest.iter().all(|word| words.contains(&word.text.as_str()));

@@ -50,192 +50,81 @@ const RUNNERS: [&str; 5] = [
      xdg-open xdotool xterm ydotool zellij",
 ];
 
-/// Arguments that make a program run another program.
-struct RunnerRule {
-    names: &'static [&'static str],
-    /// Short options.
-    letters: &'static str,
-    /// Long options with two dashes; also abbreviated.
-    long: &'static [&'static str],
-    /// Whole arguments, such as a subcommand.
-    words: &'static [&'static str],
-    /// Prefixes of arguments, for what looks like neither.
-    begins: &'static [&'static str],
-    /// Substrings of arguments.
-    holds: &'static [&'static str],
-}
-
-const NOTHING: RunnerRule = RunnerRule { names: &[], letters: "", long: &[], words: &[], begins: &[], holds: &[] };
-
-/// The shell evaluates an array subscript of a variable name, also within single quotes.
-const EVALUATED: &[&str] = &["$(", "`"];
-
-const BY_ARGUMENT: &[RunnerRule] = &[
-    RunnerRule {
-        names: &["tar", "gtar", "bsdtar", "star", "cpio"],
-        letters: "IF",
-        long: &[
-            "--checkpoint-action",
-            "--to-command",
-            "--use-compress-program",
-            "--rsh-command",
-            "--rmt-command",
-            "--info-script",
-            "--new-volume-script",
-        ],
-        ..NOTHING
-    },
-    RunnerRule { names: &["zip"], long: &["--unzip-command"], holds: &["TT"], ..NOTHING },
-    RunnerRule { names: &["rsync"], letters: "e", long: &["--rsh", "--rsync-path"], ..NOTHING },
-    RunnerRule { names: &["scp"], letters: "SoF", ..NOTHING },
-    RunnerRule { names: &["nc", "netcat"], letters: "ec", long: &["--exec", "--sh-exec", "--lua-exec"], ..NOTHING },
-    RunnerRule {
-        names: &["man", "apropos", "whatis"],
-        letters: "PHC",
-        long: &["--pager", "--html", "--config-file"],
-        ..NOTHING
-    },
-    RunnerRule { names: &["less", "more"], letters: "k", begins: &["+"], ..NOTHING },
-    RunnerRule { names: &["sort"], long: &["--compress-program"], ..NOTHING },
-    RunnerRule { names: &["split"], long: &["--filter"], ..NOTHING },
-    RunnerRule { names: &["install"], long: &["--strip-program"], ..NOTHING },
-    RunnerRule { names: &["patch"], letters: "e", long: &["--ed"], ..NOTHING },
-    RunnerRule { names: &["diff3", "sdiff"], long: &["--diff-program"], ..NOTHING },
-    RunnerRule { names: &["rg"], long: &["--pre", "--hostname-bin"], ..NOTHING },
-    RunnerRule { names: &["ag", "ack", "bat", "batcat"], long: &["--pager"], ..NOTHING },
-    RunnerRule { names: &["fd", "fdfind"], letters: "xX", long: &["--exec", "--exec-batch"], ..NOTHING },
-    RunnerRule {
-        names: &["fzf", "sk"],
-        long: &["--preview", "--bind", "--with-shell", "--cmd"],
-        letters: "c",
-        ..NOTHING
-    },
-    RunnerRule { names: &["wget"], letters: "e", long: &["--execute", "--use-askpass", "--config"], ..NOTHING },
-    RunnerRule { names: &["tcpdump"], letters: "zZ", ..NOTHING },
-    RunnerRule { names: &["nmap"], long: &["--script"], ..NOTHING },
-    RunnerRule {
-        names: &["gpg", "gpg2"],
-        long: &["--photo-viewer", "--exec-path", "--agent-program", "--options"],
-        ..NOTHING
-    },
-    RunnerRule {
-        names: &["openssl"],
-        words: &["-engine", "-provider-path", "-provider", "-config", "engine", "s_client", "s_server"],
-        ..NOTHING
-    },
-    RunnerRule {
-        names: &["gcc", "g++", "cc", "c++", "c89", "c99", "clang", "clang++", "cpp", "gfortran", "ld", "ar", "nm"],
-        begins: &["-wrapper", "-B", "-specs", "--specs", "-load", "@"],
-        holds: &["plugin"],
-        ..NOTHING
-    },
-    RunnerRule { names: &["rustc"], holds: &["linker", "@"], ..NOTHING },
-    RunnerRule { names: &["latex", "pdflatex", "xelatex", "tex"], holds: &["shell-escape", "write18"], ..NOTHING },
-    RunnerRule {
-        names: &["apt", "apt-get", "apt-cache", "aptitude"],
-        letters: "oc",
-        long: &["--option", "--config-file"],
-        ..NOTHING
-    },
-    RunnerRule {
-        names: &["dpkg", "rpm"],
-        letters: "iEU",
-        long: &["--install", "--eval", "--pipe", "--root"],
-        ..NOTHING
-    },
-    RunnerRule { names: &["ip"], letters: "b", words: &["exec"], long: &["--batch"], ..NOTHING },
-    RunnerRule { names: &["systemctl"], words: &["edit", "link"], ..NOTHING },
-    RunnerRule {
-        names: &["hg", "jj"],
-        long: &["--config", "--config-toml", "--config-file"],
-        words: &["exec", "alias"],
-        ..NOTHING
-    },
-    RunnerRule { names: &["svn"], long: &["--diff-cmd", "--diff3-cmd", "--editor-cmd", "--config-option"], ..NOTHING },
-    RunnerRule {
-        names: &["make", "gmake"],
-        letters: "fEIC",
-        long: &["--eval", "--file", "--makefile", "--directory", "--include-dir"],
-        holds: &["="],
-        ..NOTHING
-    },
-    RunnerRule { names: &["cmake"], letters: "PE", holds: &["COMMAND", "LAUNCHER"], ..NOTHING },
-    RunnerRule { names: &["ninja"], letters: "fC", ..NOTHING },
-    RunnerRule { names: &["just"], letters: "cf", long: &["--command", "--shell", "--justfile", "--set"], ..NOTHING },
-    RunnerRule {
-        names: &["cargo"],
-        letters: "C",
-        long: &["--config", "--manifest-path"],
-        words: &["watch", "script"],
-        ..NOTHING
-    },
-    RunnerRule {
-        names: &["go"],
-        words: &["run", "generate", "tool"],
-        // One dash or two.
-        begins: &["-exec", "-toolexec", "-vettool", "--exec", "--toolexec", "--vettool"],
-        ..NOTHING
-    },
-    RunnerRule { names: &["zig", "nim", "v", "rails", "mix"], words: &["run", "r", "runner"], ..NOTHING },
-    RunnerRule { names: &["rake"], letters: "efr", long: &["--execute", "--rakefile", "--require"], ..NOTHING },
-    RunnerRule { names: &["groff", "troff", "pic"], letters: "U", ..NOTHING },
-    RunnerRule { names: &["exiftool"], words: &["-if", "-config"], holds: &["<"], ..NOTHING },
-    RunnerRule { names: &["cowsay", "cowthink"], letters: "f", ..NOTHING },
-    RunnerRule { names: &["latexmk"], letters: "er", ..NOTHING },
-    RunnerRule { names: &["ssh-keygen", "ssh-add"], letters: "DsS", ..NOTHING },
-    RunnerRule { names: &["openvpn"], holds: &["up", "down", "plugin", "config", "script"], ..NOTHING },
-    RunnerRule {
-        names: &["puppet", "facter", "gem", "knife"],
-        words: &["apply", "exec", "open", "--custom-dir"],
-        ..NOTHING
-    },
-    RunnerRule {
-        names: &["pandoc"],
-        letters: "FLd",
-        long: &["--filter", "--lua-filter", "--pdf-engine", "--defaults"],
-        ..NOTHING
-    },
-    RunnerRule { names: &["aria2c"], holds: &["--on-", "--conf-path"], ..NOTHING },
-    RunnerRule { names: &["yt-dlp", "youtube-dl"], holds: &["--exec", "--downloader", "--config"], ..NOTHING },
-    RunnerRule { names: &["ug", "ugrep"], long: &["--filter", "--pager", "--view"], ..NOTHING },
-    RunnerRule { names: &["borg", "rclone", "restic"], holds: &["command", "--rsh", "sftp."], ..NOTHING },
-    RunnerRule { names: &["curl"], letters: "K", long: &["--config"], ..NOTHING },
-    RunnerRule { names: &["dotnet"], words: &["exec", "run"], ..NOTHING },
-    RunnerRule {
-        names: &["npm", "pnpm", "yarn", "corepack"],
-        letters: "c",
-        words: &["exec", "x", "dlx", "explore", "config", "set", "node", "edit"],
-        long: &["--call", "--script-shell", "--userconfig", "--globalconfig", "--node-options", "--prefix"],
-        ..NOTHING
-    },
-    RunnerRule {
-        names: &[
-            "asdf",
-            "bundle",
-            "conda",
-            "hatch",
-            "mise",
-            "nix",
-            "nix-shell",
-            "pdm",
-            "pipenv",
-            "poetry",
-            "rye",
-            "stack",
-            "uv",
-        ],
-        words: &["run", "exec", "x", "shell", "develop"],
-        long: &["--run", "--command"],
-        ..NOTHING
-    },
-    RunnerRule {
-        names: &["docker", "podman", "nerdctl", "lxc", "kubectl", "oc", "heroku", "flyctl", "vagrant"],
-        words: &["run", "exec", "build", "compose", "debug", "ssh", "console", "create", "attach"],
-        ..NOTHING
-    },
-    RunnerRule { names: &["gh"], words: &["alias", "extension", "codespace", "cs"], ..NOTHING },
-    RunnerRule { names: &["export", "declare", "typeset", "readonly", "local"], holds: &["=", "$(", "`"], ..NOTHING },
-    RunnerRule { names: &["test", "[", "printf", "read", "unset", "wait"], holds: EVALUATED, ..NOTHING },
+/// Programs, and the arguments that make them run another program: `-x` is a short option, also one among several,
+/// `--long` a long one, also abbreviated, `*` stands for anything, all else for itself.
+const BY_ARGUMENT: &[(&str, &str)] = &[
+    (
+        "tar gtar bsdtar star cpio",
+        "-I -F --checkpoint-action --to-command --use-compress-program --rsh-command --rmt-command --info-script \
+         --new-volume-script",
+    ),
+    ("zip", "--unzip-command *TT*"),
+    ("rsync", "-e --rsh --rsync-path"),
+    ("scp", "-S -o -F"),
+    ("nc netcat", "-e -c --exec --sh-exec --lua-exec"),
+    ("man apropos whatis", "-P -H -C --pager --html --config-file"),
+    ("less more", "-k +*"),
+    ("sort", "--compress-program"),
+    ("split", "--filter"),
+    ("install", "--strip-program"),
+    ("patch", "-e --ed"),
+    ("diff3 sdiff", "--diff-program"),
+    ("rg", "--pre --hostname-bin"),
+    ("ag ack bat batcat", "--pager"),
+    ("fd fdfind", "-x -X --exec --exec-batch"),
+    ("fzf sk", "-c --preview --bind --with-shell --cmd"),
+    ("wget", "-e --execute --use-askpass --config"),
+    ("tcpdump", "-z -Z"),
+    ("nmap", "--script"),
+    ("gpg gpg2", "--photo-viewer --exec-path --agent-program --options"),
+    ("openssl", "-engine -provider-path -provider -config engine s_client s_server"),
+    ("gcc g++ cc c++ c89 c99 clang clang++ cpp gfortran ld ar nm", "-wrapper* -B* -specs* --specs* -load* @* *plugin*"),
+    ("rustc", "*linker* *@*"),
+    ("latex pdflatex xelatex tex", "*shell-escape* *write18*"),
+    ("apt apt-get apt-cache aptitude", "-o -c --option --config-file"),
+    ("dpkg rpm", "-i -E -U --install --eval --pipe --root"),
+    ("ip", "-b --batch exec"),
+    ("systemctl", "edit link"),
+    ("hg jj", "--config --config-toml --config-file exec alias"),
+    ("svn", "--diff-cmd --diff3-cmd --editor-cmd --config-option"),
+    ("make gmake", "-f -E -I -C --eval --file --makefile --directory --include-dir *=*"),
+    ("cmake", "-P -E *COMMAND* *LAUNCHER*"),
+    ("ninja", "-f -C"),
+    ("just", "-c -f --command --shell --justfile --set"),
+    ("cargo", "-C --config --manifest-path watch script"),
+    ("go", "run generate tool -exec* -toolexec* -vettool* --exec* --toolexec* --vettool*"),
+    ("zig nim v rails mix", "run r runner"),
+    ("rake", "-e -f -r --execute --rakefile --require"),
+    ("groff troff pic", "-U"),
+    ("exiftool", "-if -config *<*"),
+    ("cowsay cowthink", "-f"),
+    ("latexmk", "-e -r"),
+    ("ssh-keygen ssh-add", "-D -s -S"),
+    ("openvpn", "*up* *down* *plugin* *config* *script*"),
+    ("puppet facter gem knife", "apply exec open --custom-dir"),
+    ("pandoc", "-F -L -d --filter --lua-filter --pdf-engine --defaults"),
+    ("aria2c", "*--on-* *--conf-path*"),
+    ("yt-dlp youtube-dl", "*--exec* *--downloader* *--config*"),
+    ("ug ugrep", "--filter --pager --view"),
+    ("borg rclone restic", "*command* *--rsh* *sftp.*"),
+    ("curl", "-K --config"),
+    ("dotnet", "exec run"),
+    (
+        "npm pnpm yarn corepack",
+        "-c --call --script-shell --userconfig --globalconfig --node-options --prefix exec x dlx explore config set \
+         node edit",
+    ),
+    (
+        "asdf bundle conda hatch mise nix nix-shell pdm pipenv poetry rye stack uv",
+        "--run --command run exec x shell develop",
+    ),
+    (
+        "docker podman nerdctl lxc kubectl oc heroku flyctl vagrant",
+        "run exec build compose debug ssh console create attach",
+    ),
+    ("gh", "alias extension codespace cs"),
+    ("export declare typeset readonly local", "*=* *$(* *`*"),
+    ("test [ printf read unset wait", "*$(* *`*"),
 ];
 
 /// Folders on the usual `PATH`: a program there may be named with or without its folder.
@@ -267,10 +156,10 @@ pub(super) fn with_arguments(name: &str, arguments: &[&str]) -> bool {
             let [name, unversioned, variant] = spellings(name);
             // A compiler's name may contain its target: `x86_64-linux-gnu-gcc`.
             let names = [name, unversioned, variant, unversioned.rsplit('-').next().unwrap_or(name)];
-            static HIDING: LazyLock<HashMap<&str, &RunnerRule>> = LazyLock::new(|| {
-                BY_ARGUMENT.iter().flat_map(|hiding| hiding.names.iter().map(move |name| (*name, hiding))).collect()
+            static RULES: LazyLock<HashMap<&str, &(&str, &str)>> = LazyLock::new(|| {
+                BY_ARGUMENT.iter().flat_map(|rule| rule.0.split(' ').map(move |of| (of, rule))).collect()
             });
-            names.iter().filter_map(|name| HIDING.get(name)).any(|hiding| hiding.applies(arguments))
+            names.iter().filter_map(|name| RULES.get(name)).any(|rule| applies(rule, arguments))
         }
     }
 }
@@ -305,19 +194,24 @@ pub(super) fn base(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-impl RunnerRule {
-    fn applies(&self, arguments: &[&str]) -> bool {
+/// Whether one of the arguments is what the rule, an entry of `BY_ARGUMENT`, describes.
+fn applies((names, signs): &(&str, &str), arguments: &[&str]) -> bool {
+    arguments.iter().enumerate().any(|(place, text)| {
         // `tar xIf …`: its first argument may be short options without a dash.
-        let bundled = |place: usize| place == 0 && self.names.contains(&"tar");
-        arguments.iter().enumerate().any(|(place, text)| {
-            let short = bundled(place) || (text.starts_with('-') && !text.starts_with("--"));
-            (short && text.contains(|char| self.letters.contains(char)))
-                || long(text, self.long)
-                || self.words.contains(text)
-                || self.begins.iter().any(|begin| text.starts_with(begin))
-                || self.holds.iter().any(|part| text.contains(part))
+        let short = is_short(text) || (place == 0 && names.starts_with("tar "));
+        signs.split(' ').any(|sign| match sign.strip_prefix('*').map(|part| part.trim_end_matches('*')) {
+            Some(part) => text.contains(part),
+            None if sign.ends_with('*') => text.starts_with(sign.trim_end_matches('*')),
+            None if sign.starts_with("--") => long(text, sign),
+            None if sign.len() == 2 && sign.starts_with('-') => short && text.contains(&sign[1..]),
+            None => *text == sign,
         })
-    }
+    })
+}
+
+/// Whether it is short options, as in `-abc`.
+fn is_short(text: &str) -> bool {
+    text.starts_with('-') && !text.starts_with("--")
 }
 
 #[cfg(test)]

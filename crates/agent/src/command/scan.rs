@@ -48,7 +48,6 @@ impl Candidates {
         Self { pieces }
     }
 
-    /// Whether any candidate begins with these words.
     pub(crate) fn begins_with(&self, begin: &[String]) -> bool {
         let Some((name, more)) = begin.split_first() else { return false };
         self.pieces.iter().any(|piece| {

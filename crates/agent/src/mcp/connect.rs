@@ -35,9 +35,7 @@ const LIST_LIMIT: Duration = Duration::from_secs(30);
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 /// How long it may take until the end of a server shows.
 const END_SHOWS: Duration = Duration::from_millis(500);
-/// Most tools accepted from a server.
 const MOST_TOOLS: usize = 512;
-/// Most pages of tools that are read.
 const MOST_PAGES: usize = 64;
 
 /// Where calls go, where it is told how they get on, and where what a server asks goes.
@@ -48,7 +46,6 @@ pub(super) struct Connection {
     pub(super) asker: Asker,
 }
 
-/// A connection.
 pub(super) struct Link {
     pub(super) line: Connection,
     changed: mpsc::Receiver<()>,
@@ -70,7 +67,6 @@ struct PipedProgram {
     noise: StrayOutput,
 }
 
-/// Why there is no connection.
 enum ConnectError {
     /// It does not know `initialize`, as servers of the newest revision may not.
     NoInitialize,

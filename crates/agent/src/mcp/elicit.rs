@@ -12,7 +12,7 @@ pub(crate) enum Asked {
     /// Put this to the user. Dropping `reply` cancels it.
     Question { id: QuestionId, elicitation: Elicitation, reply: oneshot::Sender<ElicitationAnswer> },
     /// The server no longer waits for the answer.
-    TakenBack(QuestionId),
+    Withdrawn(QuestionId),
 }
 
 /// Where the questions of one connection go. A clone is the same.
@@ -65,7 +65,7 @@ impl Drop for Open<'_> {
         self.asker.open.fetch_sub(1, Ordering::AcqRel);
         if !self.is_answered {
             // If that does not fit either, the question goes with the call that it belongs to.
-            self.asker.asks.try_send(Asked::TakenBack(self.id.clone())).ok();
+            self.asker.asks.try_send(Asked::Withdrawn(self.id.clone())).ok();
         }
     }
 }

@@ -10,10 +10,8 @@ use reqwest::{Client, Url};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 
-/// Most redirects that are followed.
 const MOST_REDIRECTS: usize = 5;
 
-/// The transport to an address.
 pub(super) fn transport(
     url: &str,
     headers: &BTreeMap<String, String>,

@@ -15,7 +15,6 @@ use crate::tool::Spec;
 
 /// Most queued requests to the owner; senders wait then.
 const WISHES: usize = 8;
-/// Longest description of a tool.
 const LONGEST_DESCRIPTION: usize = 8 * 1024;
 
 /// A server, as others see it.
@@ -36,7 +35,6 @@ pub(super) enum OwnerRequest {
     GiveUp(String),
 }
 
-/// The state of a server.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct State {
     pub(crate) status: Status,

@@ -14,7 +14,6 @@ pub(crate) fn listed(vendor: Vendor) -> &'static [&'static str] {
     }
 }
 
-/// The provider's default model.
 pub(crate) fn default(vendor: Vendor) -> &'static str {
     listed(vendor).first().copied().unwrap_or_default()
 }

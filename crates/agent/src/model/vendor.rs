@@ -75,7 +75,6 @@ impl Vendor {
     }
 }
 
-/// The API of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Api {
     Messages,

@@ -28,7 +28,6 @@ impl Policy {
 }
 
 impl<T> Approved<T> {
-    /// The approved job.
     pub(crate) fn into_inner(self) -> T {
         self.0
     }

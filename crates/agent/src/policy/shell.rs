@@ -16,33 +16,8 @@ pub(super) enum Blocked<'a> {
 const MANY: usize = 4;
 
 /// Programs whose first argument is a subcommand.
-const WITH_COMMANDS: &[&str] = &[
-    "apt",
-    "brew",
-    "bundle",
-    "cargo",
-    "composer",
-    "docker",
-    "dotnet",
-    "gh",
-    "git",
-    "go",
-    "gradle",
-    "helm",
-    "kubectl",
-    "make",
-    "mvn",
-    "npm",
-    "pip",
-    "pip3",
-    "pnpm",
-    "podman",
-    "poetry",
-    "systemctl",
-    "terraform",
-    "uv",
-    "yarn",
-];
+const WITH_COMMANDS: &str = "apt brew bundle cargo composer docker dotnet gh git go gradle helm kubectl make mvn npm pip pip3 pnpm podman \
+     poetry systemctl terraform uv yarn";
 
 /// Programs that can do harm by their arguments alone: an answer is about exactly this shell command.
 const HARMFUL: &[&str] = &[
@@ -71,7 +46,7 @@ fn allows(rule: &Rule, simple: &Simple) -> bool {
 /// --to-command=…`. Build tools are allowed with what they run.
 fn says_what_to_run(simple: &Simple, rule: &[String]) -> bool {
     let name = simple.name();
-    (name == "git" || !WITH_COMMANDS.contains(&name)) && simple.runs_others() && !runs_others(rule)
+    (name == "git" || !has_commands(name)) && simple.runs_others() && !runs_others(rule)
 }
 
 /// Whether the rules block any command in it. An exact rule blocks everything with that prefix: blocking `rm` does
@@ -139,6 +114,10 @@ pub(super) fn always(line: &str) -> Vec<Rule> {
     rules
 }
 
+fn has_commands(name: &str) -> bool {
+    WITH_COMMANDS.split(' ').any(|program| program == name)
+}
+
 /// The words that identify the kind of command; `None` if only all of it does.
 fn beginning(simple: &Simple) -> Option<Vec<String>> {
     let certain = |place: usize| {
@@ -151,7 +130,7 @@ fn beginning(simple: &Simple) -> Option<Vec<String>> {
     if is_runner(name) || name.contains('/') {
         return None;
     }
-    if !WITH_COMMANDS.contains(&name) {
+    if !has_commands(name) {
         return (!HARMFUL.contains(&name)).then(|| vec![name.to_owned()]);
     }
     let command = certain(1)?;

@@ -22,7 +22,6 @@ const SUM_UP: &str = "Sum up our conversation so far for yourself, so that you c
 was decided and why, which files were read or changed and how, which commands were run and what they gave, what is \
 still open, and what you were about to do. Be complete and short. Write nothing else.";
 
-/// A report of a worker.
 #[derive(Debug)]
 pub(super) enum Report {
     /// Of the n-th model request.

@@ -13,7 +13,7 @@ use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use rustix::fs::StatVfsMountFlags;
 
-use super::{FileAccess, NetworkAccess};
+use super::{Enforced, FileAccess, NetworkAccess};
 
 /// The first ABI that also restricts truncation.
 const FILES: ABI = ABI::V3;
@@ -28,8 +28,7 @@ const NOTHING: Option<&str> = None;
 
 /// The parsed command line.
 struct SandboxArgs {
-    files: FileAccess,
-    network: NetworkAccess,
+    enforced: Enforced,
     write: Vec<PathBuf>,
     hide: Vec<PathBuf>,
     protect: Vec<PathBuf>,
@@ -54,8 +53,7 @@ pub(super) fn enter(mut args: impl Iterator<Item = OsString>) -> String {
 impl SandboxArgs {
     fn read(args: &mut impl Iterator<Item = OsString>) -> Result<Self, String> {
         let mut orders = Self {
-            files: FileAccess::Open,
-            network: NetworkAccess::Open,
+            enforced: Enforced { files: FileAccess::Open, network: NetworkAccess::Open },
             write: Vec::new(),
             hide: Vec::new(),
             protect: Vec::new(),
@@ -63,21 +61,14 @@ impl SandboxArgs {
         };
         while let Some(option) = args.next() {
             let Some(value) = args.next() else { return Err(format!("no value for {}", option.display())) };
-            let word = || value.to_string_lossy();
             match option.to_str() {
                 Some("--") => return Ok(Self { program: value, ..orders }),
                 Some("--write") => orders.write.push(value.into()),
                 Some("--hide") => orders.hide.push(value.into()),
                 Some("--protect") => orders.protect.push(value.into()),
-                Some("--files") => {
-                    let known = [FileAccess::Open, FileAccess::ReadOnly, FileAccess::WorkspaceWrite];
-                    let found = known.into_iter().find(|files| files.word() == word());
-                    orders.files = found.ok_or_else(|| format!("unknown value for --files: {}", word()))?;
-                }
-                Some("--network") => {
-                    let known = [NetworkAccess::Open, NetworkAccess::NoTcp, NetworkAccess::Nothing];
-                    let found = known.into_iter().find(|network| network.word() == word());
-                    orders.network = found.ok_or_else(|| format!("unknown value for --network: {}", word()))?;
+                Some("--enforce") => {
+                    let enforced = serde_json::from_str(&value.to_string_lossy());
+                    orders.enforced = enforced.map_err(|error| format!("unknown value for --enforce: {error}"))?;
                 }
                 _ => return Err(format!("unknown option {}", option.display())),
             }
@@ -87,7 +78,7 @@ impl SandboxArgs {
 
     /// Applies the restrictions. The namespaces come first: afterwards there is no right to create them.
     fn apply(&self) -> Result<(), String> {
-        if self.network == NetworkAccess::Nothing {
+        if self.enforced.network == NetworkAccess::Nothing {
             // Sockets are listed for the network that we are about to leave.
             let sockets = self.sockets_of_others();
             own_namespaces()?;
@@ -97,7 +88,7 @@ impl SandboxArgs {
                 hide(&self.hide, &sockets);
             }
         }
-        if self.files != FileAccess::Open || self.network == NetworkAccess::NoTcp {
+        if self.enforced.files != FileAccess::Open || self.enforced.network == NetworkAccess::NoTcp {
             let status = self.restrict().map_err(|error| format!("Landlock: {error}"))?;
             if status == RulesetStatus::NotEnforced {
                 return Err("Landlock: this kernel does not enforce it".to_owned());
@@ -151,23 +142,23 @@ impl SandboxArgs {
 
     fn restrict(&self) -> Result<RulesetStatus, Box<dyn std::error::Error>> {
         let mut rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
-        if self.files != FileAccess::Open {
+        if self.enforced.files != FileAccess::Open {
             rules = rules.handle_access(AccessFs::from_all(FILES))?;
         }
-        if self.network == NetworkAccess::NoTcp {
+        if self.enforced.network == NetworkAccess::NoTcp {
             rules = rules.handle_access(AccessNet::from_all(TCP))?;
         }
         // Where the kernel supports it, commands cannot signal processes outside, such as their supervisor, nor
         // connect to abstract sockets there, such as that of an X server.
         rules = rules.set_compatibility(CompatLevel::BestEffort).scope(Scope::Signal | Scope::AbstractUnixSocket)?;
         let mut rules = rules.create()?.set_compatibility(CompatLevel::HardRequirement);
-        if self.files != FileAccess::Open {
+        if self.enforced.files != FileAccess::Open {
             rules = rules.add_rule(PathBeneath::new(PathFd::new("/")?, AccessFs::from_read(FILES)))?;
             for device in DEVICES.iter().filter(|device| Path::new(device).exists()) {
                 rules = rules.add_rule(PathBeneath::new(PathFd::new(device)?, AccessFs::from_file(FILES)))?;
             }
         }
-        if self.files == FileAccess::WorkspaceWrite {
+        if self.enforced.files == FileAccess::WorkspaceWrite {
             let memory = Some(Path::new(SHARED_MEMORY)).filter(|memory| memory.is_dir());
             for folder in self.write.iter().map(PathBuf::as_path).chain(memory) {
                 rules = rules.add_rule(PathBeneath::new(PathFd::new(folder)?, AccessFs::from_all(FILES)))?;

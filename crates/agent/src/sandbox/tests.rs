@@ -249,7 +249,15 @@ fn what_is_enforced_is_said_in_plain_words() {
 
 #[test]
 fn a_missing_or_strange_order_starts_nothing() {
-    for args in [&["--files"][..], &["--files", "all"], &["--network", "x"], &["--other", "x"], &["--files", "open"]] {
+    let open = r#"{"files": "open", "network": "open"}"#;
+    for args in [
+        &["--enforce"][..],
+        &["--enforce", r#"{"files": "all", "network": "open"}"#],
+        &["--enforce", r#"{"files": "open", "network": "x"}"#],
+        &["--enforce", r#"{"files": "open"}"#],
+        &["--other", "x"],
+        &["--enforce", open],
+    ] {
         let said = enter(args.iter().map(OsString::from));
         assert!(!said.is_empty() && !said.contains("cannot start"), "{said}");
     }

@@ -32,7 +32,6 @@ pub(super) struct RunningCommand {
     run: Pin<Box<dyn Future<Output = Outcome> + Send>>,
 }
 
-/// What a running shell command reports.
 pub(super) enum CommandReport {
     Told(EventKind),
     Done(Outcome),

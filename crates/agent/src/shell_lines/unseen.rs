@@ -28,7 +28,6 @@ pub(super) struct UnseenCommands {
 }
 
 impl UnseenCommands {
-    /// Records a command and its outcome.
     pub(super) fn add(&mut self, command: &str, outcome: &Outcome) {
         let (mut command, mut output) = (harmless(command), harmless(&outcome.text));
         if command.len() > COMMAND {

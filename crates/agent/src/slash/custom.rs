@@ -15,7 +15,6 @@ const LARGEST_PROMPT: usize = 16 * 1024 * 1024;
 /// Placeholders for the arguments.
 const ARGUMENTS: [&str; 2] = ["$ARGUMENTS", "{{args}}"];
 
-/// One custom command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CustomCommand {
     pub(crate) name: String,

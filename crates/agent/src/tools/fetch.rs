@@ -82,7 +82,6 @@ pub(super) fn prepare(arguments: Arguments, screen: &Screen) -> Result<Fetch, Ba
     Ok(Fetch { urls: found, prompt })
 }
 
-/// The addresses in a text.
 fn addresses(text: &str) -> impl Iterator<Item = &str> {
     let ends = |char: char| char.is_whitespace() || matches!(char, '<' | '>' | '"' | '`');
     let words = text.split(ends).map(|word| word.trim_start_matches(['(', '[', '\'']));

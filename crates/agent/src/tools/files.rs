@@ -10,7 +10,6 @@ use crate::seen::Seen;
 use crate::tool::{Outcome, ToolContext};
 use crate::workspace::{Inside, Workspace};
 
-/// The session's files.
 #[derive(Debug, Clone)]
 pub(crate) struct Files {
     pub(crate) workspace: Arc<Workspace>,

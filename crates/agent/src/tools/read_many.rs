@@ -170,7 +170,6 @@ impl ReadMany {
     }
 }
 
-/// The results so far.
 #[derive(Debug, Default)]
 struct Gathered {
     text: String,

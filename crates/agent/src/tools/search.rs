@@ -185,7 +185,6 @@ impl Read for Stoppable<'_> {
     }
 }
 
-/// The results so far.
 #[derive(Debug, Default)]
 struct Results {
     text: String,

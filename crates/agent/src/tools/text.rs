@@ -34,7 +34,6 @@ pub(super) struct LineRange {
     pub(super) bytes: usize,
 }
 
-/// The content of a file.
 #[derive(Debug, PartialEq)]
 pub(super) enum Content {
     Text(Page),

@@ -137,7 +137,6 @@ impl Machine {
         if users { self.end(TurnStatus::Completed, None, None, now, out) } else { self.ask(now, out) }
     }
 
-    /// Adds the answers to the conversation.
     fn keep_answers(&mut self, out: &mut Vec<Effect>) {
         let Some(work) = self.work() else { return };
         let mut answers = std::mem::take(&mut work.answers);

@@ -27,7 +27,7 @@ impl Machine {
     }
 
     /// The server no longer waits for an answer.
-    pub(super) fn taken_back(&mut self, id: &QuestionId, out: &mut Vec<Effect>) {
+    pub(super) fn withdrawn(&mut self, id: &QuestionId, out: &mut Vec<Effect>) {
         let question = self.work().and_then(|work| work.take_elicited(id));
         withdraw(question, "the MCP server no longer asks", out);
     }

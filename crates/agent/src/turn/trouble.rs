@@ -34,7 +34,6 @@ impl Machine {
         self.end(TurnStatus::Failed, None, Some(error.message), now, out);
     }
 
-    /// The summary failed.
     pub(super) fn not_summed(
         &mut self,
         error: ModelError,
@@ -53,7 +52,6 @@ impl Machine {
         self.end(TurnStatus::Failed, None, Some(why), now, out);
     }
 
-    /// Waits before a retry.
     fn wait(&mut self, error: ModelError, attempt: u32, then: RetryOf, now: &StepContext<'_>, out: &mut Vec<Effect>) {
         let Some(turn) = &mut self.turn else { return };
         let delay = error.retry_after.unwrap_or_else(|| back_off(attempt, now.jitter));
@@ -107,7 +105,6 @@ impl Machine {
     }
 }
 
-/// A model error as an event.
 fn reported(error: &ModelError) -> EventKind {
     let kind = match error.kind {
         ModelErrorKind::Key => AgentErrorKind::PermissionDenied,

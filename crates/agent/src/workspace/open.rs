@@ -8,7 +8,6 @@ use std::io;
 
 use super::Inside;
 
-/// A file that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OpenError {
     #[error("it does not exist")]
@@ -24,7 +23,6 @@ pub(crate) enum OpenError {
     Io(#[from] io::Error),
 }
 
-/// An entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) name: OsString,
@@ -72,7 +70,6 @@ mod at {
     #[cfg(not(target_os = "linux"))]
     const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-    /// Opens it for reading.
     pub(crate) fn open(inside: &Inside) -> Result<File, OpenError> {
         let (folder, name) = parent(inside, Missing::Refuse)?;
         plain(&folder, name).map(|(file, _)| file)

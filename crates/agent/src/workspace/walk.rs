@@ -28,7 +28,6 @@ pub(crate) enum Ignored {
     Show,
 }
 
-/// How deep to go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Depth {
     All,
@@ -36,7 +35,6 @@ pub(crate) enum Depth {
     One,
 }
 
-/// An entry that was visited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WalkEntry {
     pub(crate) place: Inside,
@@ -61,7 +59,6 @@ struct Folder {
 }
 
 impl Walk {
-    /// Starts at that folder.
     pub(crate) fn new(place: &Inside, ignored: Ignored, depth: Depth) -> Self {
         let rules = match ignored {
             Ignored::Skip => Rules::above(place),

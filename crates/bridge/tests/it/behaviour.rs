@@ -146,6 +146,134 @@ async fn a_person_answers_what_the_agent_asks() {
     }
 }
 
+/// An agent that asks for the next number, whatever it is told.
+fn insatiable(asked: &Asked) -> Reply {
+    let next = asked.text().parse().unwrap_or(0) + 1;
+    asked.stream(&[task("t", "WORKING"), status("t", "INPUT_REQUIRED", &format!("What comes after {next}?"))])
+}
+
+/// A call takes a number of questions to a person and hands the next one to its caller. No answer is lost.
+#[tokio::test]
+async fn a_call_that_asks_too_often_returns_the_next_question() {
+    let agent = Agent::start("curious", insatiable).await;
+    let rig = Rig::start(options(), vec![agent.entry("curious")], Era::Initialize, Person::Present).await;
+    rig.desk().answers.lock().unwrap().extend((1..100).map(|number| json!({ "answer": number.to_string() })));
+    let result = rig.call("curious_sendMessage", json!({ "message": "0" })).await;
+    let (asked, sent) = (rig.desk().asked.lock().unwrap().len(), agent.calls("SendStreamingMessage"));
+    assert!((2..50).contains(&asked), "{asked} questions");
+    assert_eq!(sent.last().unwrap().text(), asked.to_string(), "the last answer is sent, too");
+    let data = &result["structuredContent"];
+    assert_eq!((&data["state"], &data["taskId"]), (&json!("input-required"), &json!("t")), "{result:#}");
+    assert_eq!(data["question"]["text"], format!("What comes after {}?", asked + 1), "{result:#}");
+    assert!(text(&result).contains("call curious_sendMessage with taskId \"t\""), "{result:#}");
+    rig.end().await;
+}
+
+/// What an agent asks after its call has returned is taken to a person by the call that waits for it.
+#[tokio::test]
+async fn waiting_for_a_task_asks_a_person_as_well() {
+    for era in ERAS {
+        let (open, gate) = watch::channel(false);
+        let agent = Agent::start("asking", move |asked: &Asked| match (asked.method(), asked.text()) {
+            ("SendStreamingMessage", "begin") => {
+                let Reply::Stream(rest, _) = asking(&Asked { body: blue(&asked.body), ..asked.clone() }) else {
+                    panic!("a stream")
+                };
+                Reply::Stream(vec![asked.event(&task("t", "WORKING"))], After::Gate(gate.clone(), rest))
+            }
+            ("SendStreamingMessage", _) => asking(asked),
+            // What is to be decided is not in the state.
+            ("GetTask", _) => asked.result(&json!({ "id": "t", "contextId": "c",
+                "status": { "state": "TASK_STATE_INPUT_REQUIRED" } })),
+            _ => asked.error(-32601, "no"),
+        })
+        .await;
+        let rig = Rig::start(brief(), vec![agent.entry("asking")], era, Person::Present).await;
+        let result = rig.call("asking_sendMessage", json!({ "message": "begin" })).await;
+        assert_eq!(result["structuredContent"]["state"], "working", "{result:#}");
+        open.send(true).unwrap();
+        // Nobody is asked by who does not wait.
+        until("the question", || agent.open_streams() == 0).await;
+        let result = rig.call("asking_getTask", json!({ "taskId": "t", "wait": false })).await;
+        assert_eq!(result["structuredContent"]["question"]["kind"], "confirmation", "{era:?}: {result:#}");
+        assert!(rig.desk().asked.lock().unwrap().is_empty());
+        rig.desk().answers.lock().unwrap().push_back(json!({ "decision": "proceed_once" }));
+        let result = rig.call("asking_getTask", json!({ "taskId": "t" })).await;
+        assert_eq!(result["structuredContent"]["text"], "painted blue", "{era:?}: {result:#}");
+        let asked = rig.desk().asked.lock().unwrap().clone();
+        assert!(
+            asked.len() == 1 && asked[0]["message"].as_str().unwrap().contains("run this command: ls"),
+            "{asked:#?}"
+        );
+        rig.end().await;
+    }
+}
+
+/// The same request with another text and task.
+fn blue(body: &Value) -> Value {
+    let mut body = body.clone();
+    body["params"]["message"]["parts"][0]["text"] = json!("blue");
+    body["params"]["message"]["taskId"] = json!("t");
+    body
+}
+
+#[tokio::test]
+async fn an_agent_that_wants_its_user_to_sign_in_is_explained() {
+    let agent = Agent::start("locked", |asked: &Asked| {
+        asked.stream(&[task("t", "WORKING"), status("t", "AUTH_REQUIRED", "Sign in at the front desk.")])
+    })
+    .await;
+    let rig = Rig::start(options(), vec![agent.entry("locked")], Era::Initialize, Person::Present).await;
+    let result = rig.call("locked_sendMessage", json!({ "message": "hi" })).await;
+    let data = &result["structuredContent"];
+    assert_eq!((&data["state"], &data["text"]), (&json!("auth-required"), &json!("Sign in at the front desk.")));
+    let next = data["next"].as_str().unwrap();
+    assert!(next.contains("the user to sign in") && next.contains("accessToken"), "{result:#}");
+    assert!(text(&result).contains(next), "{result:#}");
+    // Credentials are nothing that a form should ask for.
+    assert!(rig.desk().asked.lock().unwrap().is_empty());
+    rig.end().await;
+}
+
+/// The list may change under a call: the call goes on with the agent that it began with.
+#[tokio::test]
+async fn a_call_outlives_a_change_of_the_list() {
+    for change in ["rename", "unload", "unload and load"] {
+        let (open, gate) = watch::channel(false);
+        let agent = Agent::start("before", move |asked: &Asked| {
+            let rest = vec![asked.event(&status("t", "COMPLETED", "still here"))];
+            Reply::Stream(vec![asked.event(&task("t", "WORKING"))], After::Gate(gate.clone(), rest))
+        })
+        .await;
+        let options = BridgeOptions { refresh: Duration::from_millis(100), allow_private: true, ..options() };
+        let rig = Rig::start(options, vec![A2aServer::new(agent.url.clone())], Era::Initialize, Person::Absent).await;
+        let call = rig.call("before_sendMessage", json!({ "message": "go" }));
+        let act = async {
+            until("the message", || agent.open_streams() == 1).await;
+            match change {
+                "rename" => {
+                    agent.change_card("name", json!("after"));
+                    while !rig.tools().await.contains(&"after_getTask".to_owned()) {
+                        tokio::time::sleep(Duration::from_millis(50)).await;
+                    }
+                }
+                _ => {
+                    rig.call("unload_agent", json!({ "name": "before" })).await;
+                }
+            }
+            if change == "unload and load" {
+                rig.call("load_agent", json!({ "url": agent.url })).await;
+            }
+            open.send(true).unwrap();
+        };
+        let (result, ()) = tokio::join!(call, act);
+        assert_eq!(result["structuredContent"]["text"], "still here", "{change}: {result:#}");
+        let has_tools = rig.tools().await.iter().any(|tool| tool.ends_with("_sendMessage"));
+        assert_eq!(has_tools, change != "unload", "{change}");
+        rig.end().await;
+    }
+}
+
 /// What a person approves is shown to its end, or not put to a person at all.
 #[tokio::test]
 async fn a_decision_is_shown_whole_or_not_at_all() {

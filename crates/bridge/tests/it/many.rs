@@ -1,14 +1,19 @@
 //! Many clients, one after the other and at the same time: what a client leaves, and how many there may be.
 
-use axum::body::Body;
-use axum::http::{Method, Request, StatusCode};
-use multitap_bridge::{Bridge, HttpService};
+use std::time::Duration;
+
+use axum::body::{Body, to_bytes};
+use axum::http::{Method, Request, Response, StatusCode};
+use multitap_bridge::{Bridge, BridgeOptions, HttpService};
 use rmcp::ServiceExt as _;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
 
-use crate::client::{options, until};
+use crate::agent::{After, Agent, Asked, Reply, status, task};
+use crate::client::{PATIENCE, options, until};
 
 /// More clients than are taken at a time.
 const TOO_MANY: usize = 1000;
@@ -33,25 +38,67 @@ async fn a_client_that_left_leaves_no_task() {
     bridge.close().await;
 }
 
-/// A request, and the session that the answer names.
-async fn request(service: &HttpService, method: Method, session: Option<&str>, body: &Value) -> (StatusCode, String) {
+/// A request of a client of the `initialize` era.
+async fn answer(service: &HttpService, method: Method, session: Option<&str>, body: &Value) -> Response<Body> {
     let mut request = Request::builder().method(method).uri("/mcp").header("Host", "localhost");
     request = request.header("Content-Type", "application/json");
     request = request.header("Accept", "application/json, text/event-stream");
     if let Some(session) = session {
         request = request.header("Mcp-Session-Id", session);
     }
-    let answer = service.handle(request.body(Body::from(body.to_string())).unwrap()).await;
+    service.handle(request.body(Body::from(body.to_string())).unwrap()).await.map(Body::new)
+}
+
+/// The same, and the session that the answer names.
+async fn request(service: &HttpService, method: Method, session: Option<&str>, body: &Value) -> (StatusCode, String) {
+    let answer = answer(service, method, session, body).await;
     let session = answer.headers().get("Mcp-Session-Id").map(|id| id.to_str().unwrap().to_owned());
     (answer.status(), session.unwrap_or_default())
+}
+
+/// A client that waits for a call is not idle, also if it does not want to hear of progress.
+#[tokio::test]
+async fn a_client_that_waits_over_http_is_not_disconnected() {
+    const IDLE: Duration = Duration::from_secs(1);
+    let (open, gate) = watch::channel(false);
+    let agent = Agent::start("slow", move |asked: &Asked| {
+        let rest = vec![asked.event(&status("t", "COMPLETED", "at last"))];
+        Reply::Stream(vec![asked.event(&task("t", "WORKING"))], After::Gate(gate.clone(), rest))
+    })
+    .await;
+    let bridge = Bridge::new(BridgeOptions { idle: IDLE, call_budget: PATIENCE, ..options() });
+    bridge.load(vec![agent.entry("slow")]).await;
+    let service = bridge.http();
+    let session = request(&service, Method::POST, None, &begin()).await.1;
+    let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    request(&service, Method::POST, Some(&session), &ready).await;
+    let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call",
+        "params": { "name": "slow_sendMessage", "arguments": { "message": "go" } } });
+    let called = answer(&service, Method::POST, Some(&session), &call).await;
+    assert_eq!(called.status(), StatusCode::OK);
+    sleep(3 * IDLE).await;
+    open.send(true).unwrap();
+    let told = timeout(PATIENCE, to_bytes(called.into_body(), 1 << 20)).await.expect("the answer").unwrap();
+    let told = String::from_utf8(told.to_vec()).unwrap();
+    assert!(told.contains("at last"), "{told}");
+    assert!(agent.calls("CancelTask").is_empty());
+    // One that waits for nothing is.
+    sleep(2 * IDLE).await;
+    let list = json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/list" });
+    assert_eq!(request(&service, Method::POST, Some(&session), &list).await.0, StatusCode::NOT_FOUND);
+    bridge.close().await;
+}
+
+fn begin() -> Value {
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "a", "version": "1" } } })
 }
 
 #[tokio::test]
 async fn clients_over_http_are_bounded() {
     let bridge = Bridge::new(options());
     let service = bridge.http();
-    let begin = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "a", "version": "1" } } });
+    let begin = begin();
     let mut sessions = Vec::new();
     let refused = loop {
         match request(&service, Method::POST, None, &begin).await {
@@ -69,7 +116,7 @@ async fn clients_over_http_are_bounded() {
         if status == StatusCode::OK {
             break;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        sleep(Duration::from_millis(10)).await;
     }
     assert_eq!(status, StatusCode::OK);
     bridge.close().await;

@@ -38,7 +38,7 @@ pub(crate) struct Agent {
     /// The version that this version of multitap was tested with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tested: Option<&'static str>,
-    /// Whether this version of multitap can drive it.
+    /// Whether this version of multitap can drive it, which holds for all that are listed.
     pub(crate) driven: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) install: Option<&'static str>,
@@ -85,43 +85,41 @@ pub(crate) async fn survey(settings: &Settings) -> Result<Vec<Agent>, Problem> {
             path: chosen.found,
             version,
             tested: Some(program.tested_version),
-            driven: true,
             install: Some(program.install),
             features: info.features,
             wanted: chosen.wanted,
+            ..Agent::without_program(info.agent)
         });
     }
     Ok(agents)
 }
 
-/// The entry for ACP agents in general; there is no program to look for.
-fn any_acp() -> Agent {
-    Agent {
-        name: AgentType::Acp,
-        installed: false,
-        path: None,
-        version: None,
-        tested: None,
-        driven: true,
-        install: None,
-        features: AgentInfo::of(AgentType::Acp).map(|info| info.features).unwrap_or_default(),
-        wanted: String::new(),
+impl Agent {
+    /// An agent of which nothing is known but its name and its features.
+    fn without_program(name: AgentType) -> Self {
+        Self {
+            name,
+            installed: false,
+            path: None,
+            version: None,
+            tested: None,
+            driven: true,
+            install: None,
+            features: AgentInfo::of(name).map(|info| info.features).unwrap_or_default(),
+            wanted: String::new(),
+        }
     }
 }
 
-/// The built-in agent, which is always available.
-fn builtin() -> Agent {
-    Agent {
-        name: AgentType::Builtin,
+/// The agents that have no program to look for: ACP agents in general, and the built-in one, which is always there.
+fn without_programs() -> [Agent; 2] {
+    let builtin = Agent {
         installed: true,
-        path: None,
         version: Some(env!("CARGO_PKG_VERSION").to_owned()),
-        tested: None,
-        driven: true,
-        install: None,
         features: BUILTIN_FEATURES,
-        wanted: String::new(),
-    }
+        ..Agent::without_program(AgentType::Builtin)
+    };
+    [Agent::without_program(AgentType::Acp), builtin]
 }
 
 /// The version a program prints: the first word that looks like a number.
@@ -158,10 +156,9 @@ fn number(line: &str) -> Option<String> {
     words.find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.')).map(str::to_owned)
 }
 
-/// The command.
 pub(crate) async fn agents(args: &ReportArgs) -> Result<Exit, Problem> {
     let mut agents = survey(&load()?).await?;
-    agents.extend([any_acp(), builtin()]);
+    agents.extend(without_programs());
     let text = if args.json { pretty_json(&serde_json::json!({ "agents": agents }))? } else { table(&agents) };
     out::print(&text).context("cannot write to stdout")?;
     Ok(Exit::Completed)
@@ -171,7 +168,7 @@ pub(crate) async fn agents(args: &ReportArgs) -> Result<Exit, Problem> {
 pub(crate) async fn lines(folder: &Path) -> Result<String, Problem> {
     let settings = Settings::load(Some(folder)).map_err(|error| Problem::usage(error.to_string()))?;
     let mut agents = survey(&settings).await?;
-    agents.extend([any_acp(), builtin()]);
+    agents.extend(without_programs());
     Ok(table(&agents))
 }
 
@@ -205,7 +202,7 @@ pub(crate) async fn welcome() -> Result<Exit, Problem> {
     text.push_str("\nAsk something:    multitap -p \"explain this folder\"\n");
     text.push_str("See what it does: multitap -p \"…\" --output-format stream-json\n");
     text.push_str("Is all well?      multitap doctor        All options: multitap --help\n");
-    let is_alone = !agents.iter().any(|agent| agent.installed && agent.driven);
+    let is_alone = !agents.iter().any(|agent| agent.installed);
     if is_alone {
         text.push_str(&format!(
             "\nNo other agent is installed, so here is a rehearsal: multitap -p \"{REHEARSAL}\"\n\n"
@@ -232,20 +229,16 @@ fn load() -> Result<Settings, Problem> {
 fn table(agents: &[Agent]) -> String {
     let mut text = String::new();
     for agent in agents {
-        let line = match (&agent.path, agent.driven) {
-            (Some(path), driven) => {
+        let line = match (&agent.path, agent.name) {
+            (Some(path), _) => {
                 let version = agent.version.as_deref().unwrap_or("version unknown");
-                let note = if driven { "" } else { "   (found, but this version cannot drive it yet)" };
-                format!("{version:<12} {}{note}", path.display())
+                format!("{version:<12} {}", path.display())
             }
-            (None, _) if agent.name == AgentType::Builtin => {
+            (None, AgentType::Builtin) => {
                 "always here: a model of Anthropic, OpenAI or Google, or a rehearsal without one".to_owned()
             }
-            (None, _) if agent.name == AgentType::Acp => "any agent that speaks ACP: --agent acp:COMMAND".to_owned(),
-            (None, driven) => {
-                let note = if driven { "" } else { "   (this version cannot drive it yet)" };
-                format!("not found    get it: {}{note}", agent.install.unwrap_or_default())
-            }
+            (None, AgentType::Acp) => "any agent that speaks ACP: --agent acp:COMMAND".to_owned(),
+            (None, _) => format!("not found    get it: {}", agent.install.unwrap_or_default()),
         };
         text.push_str(&format!("  {:<8} {line}\n", agent.name.as_str()));
     }

@@ -22,14 +22,12 @@ use crate::words::pretty_json;
 /// The oldest supported Node.js for agents written in JavaScript.
 const OLDEST_NODE: u64 = 20;
 
-/// The result of one check.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Check {
     name: String,
     status: Status,
     message: String,
-    /// The suggested fix.
     #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<String>,
 }

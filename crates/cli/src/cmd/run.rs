@@ -1,6 +1,6 @@
-//! `multitap -p`: a session without a screen. From the command line to a session, and what is told if there is none.
+//! `multitap -p`: a session without a screen. Opens the session, and reports why it cannot.
 //!
-//! While it lives it is in `headless`: events to stdout in the chosen form, lines of stdin to the session.
+//! `headless` runs it: events to stdout in the chosen format, lines of stdin to the session.
 
 mod headless;
 mod input;
@@ -32,11 +32,10 @@ use crate::settings::Trust;
 use crate::signals::Signals;
 use crate::{launch, settings};
 
-/// After a second interrupt: how long the agent has. The supervisor ends what is left as soon as we are gone.
+/// After a second interrupt: time limit for the agent. The supervisor ends the rest as soon as this process is gone.
 const HURRY: Duration = Duration::from_millis(200);
 
-/// What bare `multitap` does where there is no terminal: what is piped into it is the prompt. With nothing, it says what
-/// it is.
+/// Bare `multitap` without a terminal: the piped text is the prompt. Without any, it prints a welcome.
 pub(crate) async fn without_words(args: RunArgs) -> Result<Exit, Problem> {
     if args.keep_serving {
         return Err(Problem::usage("--keep-serving is about a terminal, and this is none"));
@@ -78,7 +77,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     let target = ResumeTarget::find(&host, &args.session, &folder).await?;
     let (options, own) = target.options(&args.session, folder.clone());
     if own != folder {
-        // It goes on in a folder of its own: what is trusted and forbidden there counts, not what is so here.
+        // The session resumes in its own folder: that folder's trust and rules count, not those of the current one.
         settings = settings::of(&own, trust)?;
     }
     let folder = own;
@@ -92,7 +91,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     for left_out in launch::servers_left_out(&config) {
         out::say(&format!("multitap: {left_out}"));
     }
-    // In the text form the session's own warning goes to stderr.
+    // In the text format, the session's own warning goes to stderr.
     if args.output_format != OutputFormat::Text
         && let Some(left_out) = multitap_adapter::project_left_out(&config)
     {
@@ -129,7 +128,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     let hurry = in_a_hurry.then(|| Instant::now() + HURRY);
     let closed = async {
         host.shutdown().await;
-        // After the sessions: their last frames go out first.
+        // After the sessions: their last frames are sent first.
         if let Some((door, _)) = door {
             door.stop().await;
         }
@@ -142,14 +141,14 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     Ok(exit)
 }
 
-/// Says why there is no session, in the chosen form.
+/// Reports why there is no session, in the chosen format.
 async fn not_started(error: StartError, id: &SessionId, format: OutputFormat, show: &mut Show, out: &mut Out) -> Exit {
     let exit = match &error {
         StartError::Unsupported(_) => Exit::Usage,
         StartError::Agent(_) | StartError::ShutDown => Exit::NotStarted,
     };
     let error = AgentError::from(error);
-    // In the text form the error itself is told on stderr.
+    // In the text format, the error itself is printed on stderr.
     if format != OutputFormat::Text {
         out::say(&format!("multitap: {}", show::with_native(&error)));
     }
@@ -170,7 +169,7 @@ fn session_end(reason: SessionEndReason, error: String) -> EventKind {
     EventKind::SessionEnded(SessionEnd { error: Some(error), ..SessionEnd::of(reason) })
 }
 
-/// Events of a session that never was. If they cannot be told, that is how it ends.
+/// Writes events of a session that never started. If that fails, it decides how the process ends.
 async fn tell(kinds: &[EventKind], id: &SessionId, show: &mut Show, out: &mut Out) -> Option<Exit> {
     let mut text = String::new();
     for (seq, kind) in (1..).zip(kinds) {
@@ -186,7 +185,7 @@ async fn tell(kinds: &[EventKind], id: &SessionId, show: &mut Show, out: &mut Ou
     }
 }
 
-/// Says that the output is lost.
+/// Reports that the output is lost.
 fn lost(error: &Unwritten) -> Exit {
     out::say(&format!("multitap: {error}"));
     Exit::Failed

@@ -26,7 +26,6 @@ use crate::words::{json_line, pretty_json};
 /// Title length in the list.
 const TITLE: usize = 60;
 
-/// The command.
 pub(crate) fn sessions(args: SessionsArgs) -> Result<Exit, Problem> {
     // The folder may have been deleted, and still have sessions.
     let folder = match &args.cwd {

@@ -35,15 +35,20 @@ impl HopRecord {
 }
 
 /// Wraps an agent so that the hop counts of its prompts are recorded.
-pub(super) fn relay(link: AgentLink, record: HopRecord, tasks: &TaskTracker) -> AgentLink {
+pub(super) fn relay(link: AgentLink, records: Vec<HopRecord>, tasks: &TaskTracker) -> AgentLink {
     let AgentLink { events, commands, steers, reviews } = link;
     let (owners, end) = new_link();
-    tasks.spawn(run(end, events, commands, record));
+    tasks.spawn(run(end, events, commands, records));
     AgentLink { steers, reviews, ..owners }
 }
 
 /// Runs until the agent is gone, or its events have no receiver. Neither direction waits for the other.
-async fn run(owner: AgentEnd, mut events: mpsc::Receiver<Draft>, agent: mpsc::Sender<Command>, record: HopRecord) {
+async fn run(
+    owner: AgentEnd,
+    mut events: mpsc::Receiver<Draft>,
+    agent: mpsc::Sender<Command>,
+    records: Vec<HopRecord>,
+) {
     let AgentEnd { events: reported, mut commands, .. } = owner;
     let outward = async move {
         while let Some(draft) = events.recv().await {
@@ -57,7 +62,7 @@ async fn run(owner: AgentEnd, mut events: mpsc::Receiver<Draft>, agent: mpsc::Se
         while let Some(command) = commands.recv().await {
             let hops = hops(&command, current);
             if hops != current {
-                match record.set(hops) {
+                match records.iter().try_for_each(|record| record.set(hops)) {
                     Ok(()) => current = hops,
                     Err(error) => tracing::error!(%error, "loops between agents may not be recognised"),
                 }
@@ -67,7 +72,7 @@ async fn run(owner: AgentEnd, mut events: mpsc::Receiver<Draft>, agent: mpsc::Se
             }
         }
         // Ends the agent; its last events still pass. It may hang, and tokens must not stay on disk until it ends.
-        drop((agent, record));
+        drop((agent, records));
         pending::<()>().await;
     };
     tokio::select! {
@@ -110,7 +115,7 @@ mod tests {
         let folder = PrivateFolder::make(Some(data.path())).unwrap();
         let file = folder.path("hops");
         let (link, mut agent) = new_link();
-        let owner = relay(link, HopRecord::File(folder), &tasks);
+        let owner = relay(link, vec![HopRecord::File(folder)], &tasks);
         let read = || fs::read_to_string(&file).ok();
         for (command, expected) in [
             (Command::Prompt(prompt(0)), None),

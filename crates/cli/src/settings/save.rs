@@ -4,9 +4,10 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::CstRootNode;
 use multitap_client::Save;
+
+use super::SYNTAX;
 
 /// A function that stores rules in that file.
 pub(crate) fn into(file: PathBuf) -> Save {
@@ -14,7 +15,8 @@ pub(crate) fn into(file: PathBuf) -> Save {
 }
 
 fn save(file: &Path, rule: &str) -> Result<(), String> {
-    change(file, |text| with_rule(text, rule))
+    // A `$` in the rule must not be expanded as a variable.
+    change(file, |text| with_entry(text, "tools.allowed", rule))
 }
 
 /// Stores in that file that the user trusts a folder.
@@ -22,7 +24,7 @@ pub(crate) fn trust(file: &Path, folder: &Path) -> Result<(), String> {
     // Settings expand `$NAME`: another folder would be trusted.
     let name = folder.to_str().filter(|name| !name.contains('$'));
     let name = name.ok_or_else(|| format!("the name of {} cannot stand in the settings", folder.display()))?;
-    change(file, |text| with_trusted(text, name))
+    change(file, |text| with_entry(text, "trustedFolders", name))
 }
 
 fn change(file: &Path, edit: impl FnOnce(&str) -> Result<String, String>) -> Result<(), String> {
@@ -50,35 +52,22 @@ fn change(file: &Path, edit: impl FnOnce(&str) -> Result<String, String>) -> Res
     Ok(())
 }
 
-/// The text with the folder among `trustedFolders`.
-fn with_trusted(text: &str, folder: &str) -> Result<String, String> {
+/// The text with the entry in the list of that name.
+fn with_entry(text: &str, path: &str, entry: &str) -> Result<String, String> {
     let text = if text.trim().is_empty() { "{\n}\n" } else { text };
-    let root = CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| format!("is not JSON: {error}"))?;
-    let all = root.object_value_or_create().ok_or("'the file' must be an object")?;
-    let folders = all.array_value_or_create("trustedFolders").ok_or("'trustedFolders' must be a list of strings")?;
-    let is_there = folders.elements().iter().any(|element| {
-        element.as_string_lit().and_then(|text| text.decoded_value().ok()).is_some_and(|text| text == folder)
-    });
-    if !is_there {
-        folders.append(folder.into());
-    }
-    Ok(root.to_string())
-}
-
-/// The text with the rule among `tools.allowed`.
-fn with_rule(text: &str, rule: &str) -> Result<String, String> {
-    let text = if text.trim().is_empty() { "{\n}\n" } else { text };
-    let root = CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| format!("is not JSON: {error}"))?;
+    let root = CstRootNode::parse(text, &SYNTAX).map_err(|error| format!("is not JSON: {error}"))?;
     let wrong = |path: &str, wanted: &str| format!("'{path}' must be {wanted}");
-    let all = root.object_value_or_create().ok_or_else(|| wrong("the file", "an object"))?;
-    let tools = all.object_value_or_create("tools").ok_or_else(|| wrong("tools", "an object"))?;
-    let allowed = tools.array_value_or_create("allowed").ok_or_else(|| wrong("tools.allowed", "a list of strings"))?;
-    let is_there = allowed.elements().iter().any(|element| {
-        element.as_string_lit().and_then(|text| text.decoded_value().ok()).is_some_and(|text| text == rule)
+    let mut object = root.object_value_or_create().ok_or_else(|| wrong("the file", "an object"))?;
+    let (parent, name) = path.split_once('.').map_or((None, path), |(parent, name)| (Some(parent), name));
+    if let Some(parent) = parent {
+        object = object.object_value_or_create(parent).ok_or_else(|| wrong(parent, "an object"))?;
+    }
+    let list = object.array_value_or_create(name).ok_or_else(|| wrong(path, "a list of strings"))?;
+    let is_there = list.elements().iter().any(|element| {
+        element.as_string_lit().and_then(|text| text.decoded_value().ok()).is_some_and(|text| text == entry)
     });
     if !is_there {
-        // A `$` in the rule must not be expanded as a variable.
-        allowed.append(rule.into());
+        list.append(entry.into());
     }
     Ok(root.to_string())
 }
@@ -92,10 +81,10 @@ mod tests {
     fn a_rule_is_added_once_and_all_else_stays() {
         let before =
             "{\n  // mine\n  \"agent\": \"claude\",\n  \"tools\": { \"exclude\": [\"web_fetch\"] }, // so far\n}\n";
-        let after = with_rule(before, "run_shell_command(git log:*)").unwrap();
+        let after = with_entry(before, "tools.allowed", "run_shell_command(git log:*)").unwrap();
         assert!(after.contains("// mine") && after.contains("// so far"), "{after}");
-        assert_eq!(with_rule(&after, "run_shell_command(git log:*)").unwrap(), after);
-        let both = with_rule(&after, "edit").unwrap();
+        assert_eq!(with_entry(&after, "tools.allowed", "run_shell_command(git log:*)").unwrap(), after);
+        let both = with_entry(&after, "tools.allowed", "edit").unwrap();
         let mut settings = Settings::default();
         settings.take(&both, Source::User, &mut Vec::new()).unwrap();
         assert_eq!(settings.permissions.allowed, ["run_shell_command(git log:*)", "edit"]);
@@ -115,7 +104,7 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&file).unwrap(), after);
         trust(&file, Path::new("/work/$HOME")).unwrap_err();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), after);
-        let value: serde_json::Value = serde_json::from_str(&super::super::jsonc::plain(&after)).unwrap();
+        let value: serde_json::Value = super::super::parsed(&after).unwrap();
         assert_eq!(value["trustedFolders"], serde_json::json!(["/a", "/work/b"]));
     }
 

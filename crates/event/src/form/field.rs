@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
+use serde_with::skip_serializing_none;
 
 use super::MAX_LABELS;
 use crate::AskedQuestion;
@@ -15,6 +16,7 @@ const NO: &str = "no";
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The field of a form that a question asks for.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FormField {
@@ -22,46 +24,39 @@ pub struct FormField {
     pub name: String,
     pub required: bool,
     /// Submitted when the field is left empty.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
     #[serde(flatten)]
     pub takes: FieldType,
 }
 
 /// The values a field takes.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum FieldType {
     Text {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         min_length: Option<u64>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         max_length: Option<u64>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         format: Option<TextFormat>,
     },
     Number {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         minimum: Option<Number>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         maximum: Option<Number>,
     },
     Integer {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         minimum: Option<Number>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         maximum: Option<Number>,
     },
     /// The labels are `yes` and `no`.
     Boolean,
     /// One of these. The n-th label of the question stands for the n-th value.
-    Select { values: Vec<String> },
+    Select {
+        values: Vec<String>,
+    },
     /// Several of these; any texts if there are none.
     MultiSelect {
         values: Vec<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         min_items: Option<u64>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         max_items: Option<u64>,
     },
 }
@@ -343,7 +338,6 @@ fn is_scheme(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
 }
 
-/// A typed number.
 fn parsed(text: &str) -> Option<Number> {
     let whole = text.parse::<i64>().ok().map(Number::from);
     whole.or_else(|| Number::from_f64(text.parse::<f64>().ok()?))

@@ -5,16 +5,16 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Refusal;
+use super::{HostCall, Refusal};
 use crate::journal::{Edge, Part};
 use crate::session::{JoinFrom, WhenBusy};
 
-/// Number of events on a page if the client does not say, and the maximum.
+/// Default and maximum number of events on a page.
 const PAGE_EVENTS: usize = 100;
 const MAX_PAGE_EVENTS: usize = 1000;
-/// Maximum size of a page. A page has at least one event, however large.
+/// Most bytes on a page. A page has at least one event, however large.
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
-/// How much of an unknown method's name an error repeats.
+/// Most characters of an unknown method that an error repeats.
 const QUOTED_METHOD: usize = 100;
 
 /// Something a client asks of a session.
@@ -54,7 +54,7 @@ pub enum SessionCall {
     Kick {
         client_id: ClientId,
     },
-    /// What was allowed or denied for the rest of the session.
+    /// The answers that hold for the rest of the session.
     Rules,
     Revoke {
         rule_id: String,
@@ -62,7 +62,7 @@ pub enum SessionCall {
     Snapshot,
 }
 
-/// Everything a connection can be asked. Joining and reading pages are not done by the session task.
+/// Every request of a connection. Joining, reading pages and asking the host do not involve the session task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SessionRequest {
     /// `session/join`
@@ -70,9 +70,10 @@ pub enum SessionRequest {
     /// `session/page`
     Page(PageCall),
     Call(SessionCall),
+    Host(HostCall),
 }
 
-/// Where a client wants to begin reading: after an event, at the last `tail` events, or with what happens from now on.
+/// Where a client begins to read: after an event, at the last `tail` events, or at the end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JoinCall {
@@ -127,7 +128,7 @@ impl SessionCall {
             Self::Prompt { prompt, .. } if prompt.text.trim().is_empty() && prompt.images.is_empty() => {
                 Err(Refusal::InvalidParams { message: "prompt: text is empty".to_owned() })
             }
-            // The session gives the id.
+            // The session assigns the id.
             Self::Prompt { prompt, when_busy } => {
                 Ok(Self::Prompt { prompt: Prompt { prompt_id: None, ..prompt }, when_busy })
             }
@@ -137,13 +138,10 @@ impl SessionCall {
 
     /// The method and params of a JSON-RPC request.
     pub fn to_request(&self) -> (String, Value) {
-        // Every variant serializes to an object. An empty method would be refused as unknown.
-        let Ok(Value::Object(mut fields)) = serde_json::to_value(self) else { return (String::new(), Value::Null) };
-        let method = fields.remove("type");
-        (method.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned(), Value::Object(fields))
+        to_request(self)
     }
 
-    /// Whether its answer says more than that it was done.
+    /// Whether its reply has content.
     pub fn has_answer(&self) -> bool {
         matches!(self, Self::Clients | Self::Rules | Self::Snapshot)
     }
@@ -167,7 +165,14 @@ impl SessionRequest {
                 fields.insert("type".to_owned(), method.into());
                 SessionCall::read(fields).map(Self::Call)
             }
-            method => Err(unknown(method, &[&SessionCall::TYPES[..], &[Self::JOIN, Self::PAGE]].concat())),
+            method if HostCall::TYPES.contains(&method) => {
+                fields.insert("type".to_owned(), method.into());
+                parse(method, fields).map(Self::Host)
+            }
+            method => {
+                let known = [&SessionCall::TYPES[..], &[Self::JOIN, Self::PAGE], &HostCall::TYPES].concat();
+                Err(unknown(method, &known))
+            }
         }
     }
 
@@ -177,6 +182,7 @@ impl SessionRequest {
             Self::Join(join) => (Self::JOIN.to_owned(), serde_json::to_value(join).unwrap_or_default()),
             Self::Page(page) => (Self::PAGE.to_owned(), serde_json::to_value(page).unwrap_or_default()),
             Self::Call(call) => call.to_request(),
+            Self::Host(call) => to_request(call),
         }
     }
 }
@@ -199,7 +205,7 @@ impl JoinCall {
 }
 
 impl PageCall {
-    /// Which part of a log that is, whose last event is `last`.
+    /// The range of a log whose last event is `last`.
     pub(crate) fn part(&self, last: u64) -> Result<Part, Refusal> {
         let limit = self.limit.unwrap_or(PAGE_EVENTS).clamp(1, MAX_PAGE_EVENTS);
         let edge = match (self.before, self.after) {
@@ -229,6 +235,14 @@ fn parse<T: DeserializeOwned>(kind: &str, fields: Map<String, Value>) -> Result<
         .map_err(|error| Refusal::InvalidParams { message: format!("{kind}: {error}") })
 }
 
+/// The method and params of a call that serializes to an object with a `type`. An empty method would be refused as
+/// unknown.
+fn to_request(call: &impl Serialize) -> (String, Value) {
+    let Ok(Value::Object(mut fields)) = serde_json::to_value(call) else { return (String::new(), Value::Null) };
+    let method = fields.remove("type");
+    (method.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned(), Value::Object(fields))
+}
+
 fn unknown(method: &str, known: &[&str]) -> Refusal {
     let method: String = method.chars().take(QUOTED_METHOD).collect();
     Refusal::UnknownMethod { message: format!("unknown method '{method}'; use {}", known.join(", ")) }
@@ -238,6 +252,7 @@ fn unknown(method: &str, known: &[&str]) -> Refusal {
 mod tests {
     use serde_json::json;
 
+    use super::super::{AboutSession, FilesCall, OpenCall, SessionsCall};
     use super::*;
 
     #[test]
@@ -267,6 +282,14 @@ mod tests {
         for request in [
             SessionRequest::Join(JoinCall { session_id: Some("s".into()), ..JoinCall::after(3, Some(2)) }),
             SessionRequest::Page(PageCall { before: Some(7), after: None, limit: Some(5) }),
+            SessionRequest::Host(HostCall::Sessions(SessionsCall { limit: Some(5), ..SessionsCall::default() })),
+            SessionRequest::Host(HostCall::Open(OpenCall { agent: Some("builtin".into()), ..OpenCall::default() })),
+            SessionRequest::Host(HostCall::Resume { session_id: "s".into() }),
+            SessionRequest::Host(HostCall::Agents),
+            SessionRequest::Host(HostCall::Models(AboutSession { session_id: Some("s".into()) })),
+            SessionRequest::Host(HostCall::Commands(AboutSession::default())),
+            SessionRequest::Host(HostCall::Files(FilesCall { session_id: None, query: "main".into() })),
+            SessionRequest::Host(HostCall::Questions),
         ] {
             let (method, params) = request.to_request();
             assert_eq!(SessionRequest::read(&method, Some(params)), Ok(request), "{method}");

@@ -1,4 +1,4 @@
-//! Refusals: why something was not done.
+//! Refusals: why a call failed.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::hub::OpenError;
 use crate::journal::JournalError;
 
-/// Why a session or its host did not do what it was asked.
+/// Why a session or its host refused a call.
 ///
 /// Its JSON is tagged by `code`, which is stable; the message is for people and may be reworded. A code of another
 /// version is [`Refusal::Unknown`] and keeps its message.
@@ -20,7 +20,7 @@ pub enum Refusal {
     SessionEnded,
     #[error("observers can only watch this session")]
     Observer,
-    /// By an owner, and it has not joined again since.
+    /// By an owner; the client has not joined again since.
     #[error("you were kicked from this session: join it again first")]
     Kicked,
     #[error("the agent is not running")]
@@ -29,7 +29,7 @@ pub enum Refusal {
     AgentRunning,
     #[error("the session is busy: too much is waiting for the agent or for a client that reads its events")]
     Busy,
-    /// Only owners loosen what owners chose.
+    /// Only owners may exceed what owners chose.
     #[error(
         "mode {mode} may let more run unasked than {ceiling}, which is as far as the owner of this session lets you go"
     )]
@@ -54,31 +54,31 @@ pub enum Refusal {
     SavedRule { rule_id: String },
     #[error("only an owner of this session may kick other clients")]
     NotOwner,
-    /// The client belongs to the process that has the session.
+    /// The client of the process that owns the session.
     #[error("this client is the host of the session and cannot be kicked")]
     HostClient,
     #[error("there is no client {client_id}")]
     UnknownClient { client_id: ClientId },
     #[error("too many clients have joined")]
     TooManyClients,
-    /// The session belongs to another process, and only that process can do it.
+    /// Only the process that owns the session can do it.
     #[error("this session runs in another process: that can only be done there")]
     NotHere,
-    /// The request did not reach the other process, or its reply did not come back.
+    /// The request did not reach the other process, or its reply was lost.
     #[error("{message}")]
     Connection { message: String },
     #[error("{message}")]
     LogUnavailable { message: String },
     #[error("there is no session {session_id}")]
     UnknownSession { session_id: SessionId },
-    /// The host has many sessions, and none was named.
+    /// The host has many sessions, and the client named none.
     #[error("this host has many sessions: name one with session/join {{\"sessionId\": ...}} or ?session=ID")]
     NoSession,
     #[error("session {session_id} is live in process {pid}")]
     LiveElsewhere { session_id: SessionId, pid: u32 },
     #[error("session {session_id} is live in this process already")]
     LiveHere { session_id: SessionId },
-    /// A setting of a session to open is wrong or not allowed.
+    /// A setting of a new session is wrong or not allowed.
     #[error("{setting}: {why}")]
     InvalidSetting { setting: Cow<'static, str>, why: String },
     #[error("too many sessions are active on this host: try again when one of them is idle")]
@@ -105,7 +105,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Everything for programs: the `code` and the fields of that refusal. The message is not part of it.
+    /// The part for programs: the `code` and the fields of that refusal, without the message.
     pub fn data(&self) -> Map<String, Value> {
         let mut data = match (self, serde_json::to_value(self)) {
             (Self::Unknown { code: Some(code), .. }, _) => Map::from_iter([("code".to_owned(), code.as_str().into())]),
@@ -116,7 +116,7 @@ impl Refusal {
         data
     }
 
-    /// Reads a refusal from its message and what [`data`](Self::data) gave. It always makes one.
+    /// Reads a refusal from its message and from [`data`](Self::data). Never fails.
     pub fn read(message: String, data: Map<String, Value>) -> Self {
         let code = data.get("code").and_then(Value::as_str).map(str::to_owned);
         let mut fields = data;

@@ -11,7 +11,6 @@ use crate::journal::Page;
 use crate::session::ReplayGap;
 use crate::state::State;
 
-/// The reply to a [`SessionCall`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum SessionReply {
@@ -20,7 +19,7 @@ pub enum SessionReply {
     Clients(ClientsReply),
     Rules(RulesReply),
     Snapshot(SnapshotReply),
-    /// The reply to every other call: it was done.
+    /// The reply to every other call: done.
     Done {},
 }
 
@@ -48,7 +47,7 @@ pub struct SnapshotReply {
     pub snapshot: Box<State>,
 }
 
-/// The reply to `session/join`; the same is the notification `joined`.
+/// The reply to `session/join`, and the notification `joined`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JoinReply {
@@ -56,7 +55,7 @@ pub struct JoinReply {
     pub epoch: u64,
     /// The last event of the log.
     pub last: u64,
-    /// Who the client is, with the id it was given.
+    /// The client, with its assigned id.
     pub client: ClientRef,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<Box<State>>,
@@ -73,19 +72,18 @@ pub struct PageReply {
     pub last: u64,
 }
 
-/// The notification `replayGap`: everything after `after` and before `next` is lost.
+/// The notification `replayGap`: every event after `after` and before `next` is lost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GapNotice {
     #[serde(default)]
     pub after: u64,
     pub next: u64,
-    /// What the session is without them; absent if it is over.
+    /// The session's state after them; absent if it is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<Box<State>>,
 }
 
 impl SessionReply {
-    /// Reads the reply to that call.
     pub fn read(call: &SessionCall, json: &str) -> serde_json::Result<Self> {
         Ok(match call {
             SessionCall::Prompt { .. } => Self::Prompt(serde_json::from_str(json)?),
@@ -104,7 +102,7 @@ impl SessionReply {
         })
     }
 
-    /// The refusal that stands for a reply to another call. Nobody gets one unless the other process is broken.
+    /// For a reply that belongs to another call. Only a broken process sends one.
     pub(crate) fn unexpected(&self) -> Refusal {
         tracing::warn!("a session gave the reply to another call");
         Refusal::Connection { message: "the reply does not fit the request".to_owned() }
@@ -117,7 +115,7 @@ impl From<Page> for PageReply {
     }
 }
 
-/// The events as they are in the log. A damaged one is no JSON and is left out.
+/// The events as stored. A damaged entry is not JSON and is left out.
 fn write_events<S: Serializer>(entries: &[Entry], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(entries.iter().filter_map(|entry| serde_json::from_str::<&RawValue>(entry.json()).ok()))
 }

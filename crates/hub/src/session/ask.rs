@@ -1,4 +1,4 @@
-//! What handles send to the session task.
+//! Messages from handles to the session task.
 
 use multitap_event::{AgentError, ClientRef, SessionConfig};
 use tokio::sync::oneshot;
@@ -6,7 +6,6 @@ use tokio::sync::oneshot;
 use super::{Join, Joined};
 use crate::protocol::{Refusal, SessionCall, SessionReply};
 
-/// Where an answer goes.
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, Refusal>>;
 
 #[derive(Debug)]

@@ -1,7 +1,7 @@
-//! What is on its way out of a session: kept first, then told and acted on, all in the order in which it happened.
+//! Outgoing events of a session: stored first, then shown and acted on, all in order.
 //!
-//! One batch is under way at a time; what gathers meanwhile is the next. When the journal fails, the session goes on:
-//! events stay in memory, and the journal is tried again. So it is with a log that could not even be begun.
+//! One batch is stored at a time; items that arrive meanwhile form the next. If the journal fails, the session goes on:
+//! events stay in memory, and the journal is tried again. The same holds for a log that could not be created.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -16,23 +16,22 @@ use crate::entry::Entry;
 use crate::journal::{About, Batch, Checkpoint, Flush, JournalError, Owner};
 use crate::state::{Presence, State};
 
-/// How much may wait to be kept before the session stops listening to its agent.
+/// Most bytes that wait to be stored before the session stops listening to its agent.
 const WAITING_BYTES: usize = 1024 * 1024;
-/// How many events a batch may have.
+/// Most events of a batch.
 const BATCH: usize = 4096;
-/// How much may wait in all before callers have to: their answers wait here too.
+/// Most waiting items before callers have to wait: their replies wait here too.
 const WAITING: usize = 2 * BATCH;
-/// How much is remembered of what could not be kept; beyond it the log cannot be taken up again.
+/// Most bytes of unstored events that are remembered; beyond it, storing cannot resume.
 const UNSAVED_BYTES: usize = 64 * 1024 * 1024;
-/// How long after a failure the journal is tried again.
+/// Time between a failure and the next attempt.
 const RETRY: Duration = Duration::from_secs(5);
-/// After how many events the state is kept too.
+/// After how many events the state is stored too.
 const CHECKPOINT_EVERY: u64 = 1000;
 
-/// One step on the way out.
 pub(super) enum Item {
     Entry(Entry),
-    /// Done when everything before it is kept.
+    /// Runs when every item before it is stored.
     Then(Effect),
 }
 
@@ -41,14 +40,14 @@ pub(super) enum Effect {
     Do(Box<dyn FnOnce() + Send>),
 }
 
-/// How a batch came out.
+/// The outcome of a batch.
 pub(super) enum Landed {
     Kept(Vec<Item>),
-    /// Not kept, but the session goes on with it. The journal has just failed, if there is an error.
+    /// Not stored, but the session goes on. With an error, the journal has just failed.
     Unkept(Vec<Item>, Option<JournalError>),
-    /// Everything that was not kept is now.
+    /// Every event is stored again.
     KeptAgain,
-    /// Another process has the session.
+    /// Another process owns the session.
     Lost(Vec<Item>),
 }
 
@@ -66,15 +65,14 @@ pub(super) struct Outbox {
 struct Flight {
     write: Write,
     items: Vec<Item>,
-    /// How many of the unkept entries it carries.
+    /// How many of the unstored entries it contains.
     unsaved: usize,
 }
 
-/// The journal does not work.
 struct Trouble {
     unsaved: VecDeque<Entry>,
     bytes: usize,
-    /// Too much was lost to go on with the log.
+    /// Too many events were dropped to continue the log.
     hopeless: bool,
     retry: Instant,
 }
@@ -122,7 +120,7 @@ impl Outbox {
         self.waiting.is_empty() && self.flight.is_none()
     }
 
-    /// Comes back when something has landed. Cancel safe; never ends while there is nothing to wait for.
+    /// Returns when a batch has landed; never, while there is none. Cancel safe.
     pub(super) async fn landed(&mut self, state: &State) -> Landed {
         loop {
             self.set_off(state);
@@ -135,7 +133,7 @@ impl Outbox {
                 continue;
             }
             if !self.waiting.is_empty() {
-                // Nothing to keep, or nowhere to keep it.
+                // Nothing to store, or no log.
                 let items = self.take_waiting();
                 return if self.log.is_none() { Landed::Kept(items) } else { self.unkept(items, None) };
             }
@@ -147,7 +145,7 @@ impl Outbox {
         }
     }
 
-    /// At the end, when nothing waits any more: tries once more to keep what was not kept.
+    /// At the end: tries once more to store the unstored events.
     pub(super) async fn last_try(&mut self, state: &State) {
         while self.trouble.as_ref().is_some_and(|trouble| !trouble.hopeless) {
             self.try_again(Some(about(state)));
@@ -163,7 +161,7 @@ impl Outbox {
         }
     }
 
-    /// Sends the next batch on its way, unless one is.
+    /// Starts the next batch, unless one is being stored.
     fn set_off(&mut self, state: &State) {
         if self.flight.is_some() || self.trouble.is_some() || self.waiting.is_empty() {
             return;
@@ -195,7 +193,7 @@ impl Outbox {
             return None;
         }
         self.checkpoint = state.seq;
-        // A state that cannot be written costs time at the next start, and nothing else.
+        // Without a checkpoint, only the next start takes longer.
         Some(Checkpoint { seq: state.seq, state: serde_json::to_string(state).ok()? })
     }
 
@@ -232,7 +230,7 @@ impl Outbox {
             }
             Err(error) => {
                 tracing::warn!(session = %self.session, %error, "the log cannot be written");
-                // Whatever was to be known of the session has to be said again.
+                // All facts about the session have to be stored again.
                 self.about = About::default();
                 self.trouble = Some(Trouble::new());
                 Some(self.unkept(items, Some(error)))
@@ -256,7 +254,7 @@ impl Outbox {
         Landed::Unkept(items, error)
     }
 
-    /// Tries to keep what was not kept.
+    /// Tries to store the unstored events.
     fn try_again(&mut self, about: Option<About>) {
         let (Some(log), Some(trouble)) = (&self.log, &mut self.trouble) else { return };
         let entries: Vec<Entry> = trouble.unsaved.iter().take(BATCH).cloned().collect();
@@ -264,7 +262,7 @@ impl Outbox {
         if unsaved == 0 {
             match log.right {
                 Right::Held(_) => self.trouble = None,
-                // A log in which nothing would stand can wait.
+                // An empty log can wait.
                 Right::Wanted(_) => trouble.retry = Instant::now() + RETRY,
             }
             return;
@@ -277,7 +275,7 @@ impl Outbox {
         };
     }
 
-    /// Nobody writes the log any more; `told` is the last event that anybody saw.
+    /// Gives up the log; `told` is the last event that anybody saw.
     pub(super) async fn let_go(self, told: u64) -> Result<(), JournalError> {
         match &self.log {
             Some(log) => log.release(self.session.clone(), told).await,
@@ -291,7 +289,7 @@ impl Outbox {
     }
 }
 
-/// Prompts, rulings, the ends of turns, and where a session begins and ends are on the disk before anybody hears.
+/// Prompts, rulings, ends of turns, and the beginning and the end of a session are on disk before anybody sees them.
 fn flush(entry: &Entry) -> Flush {
     match entry.event().map(|event| &event.kind) {
         Some(

@@ -1,39 +1,38 @@
 //! Changes of mode and model that the agent has not answered yet. Pure.
 //!
 //! A change counts when the agent confirms it: until then neither the configuration nor anybody's rights change. The
-//! agent refuses it with an error that names the setting. What an agent leaves unanswered ends with the agent.
+//! agent refuses it with an error that names the setting. An agent that ends leaves no change pending.
 
 use std::collections::VecDeque;
 
 use multitap_event::{AgentType, ApprovalMode, ClientRef, Command, Mode, Setting};
 
-/// Maximum number of unanswered changes. The oldest one goes first: an agent that answers nothing changed nothing.
+/// Most unanswered changes. The oldest one is dropped first: an agent that answers nothing changed nothing.
 const UNANSWERED: usize = 64;
 
-/// What a client wants to be different.
+/// A requested change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Change {
     Mode(Mode),
     Model(String),
 }
 
-/// Unanswered changes, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     changes: VecDeque<(Change, ClientRef)>,
 }
 
 impl Pending {
-    /// A command is handed to the agent. Commands that change no configuration are not remembered.
+    /// A command was handed to the agent. Only changes of the configuration are remembered.
     pub(super) fn sent(&mut self, command: &Command, agent: AgentType, by: ClientRef) {
         let change = match command {
-            // The agent refuses a word that it does not know.
+            // The agent refuses an unknown word.
             Command::SetMode { mode } => match Mode::parse(agent, mode) {
                 Ok(mode) => Change::Mode(mode),
                 Err(_) => return,
             },
             Command::SetModel { model } => Change::Model(model.clone()),
-            // A limit for thinking is part of no configuration: the agent alone has it.
+            // The thinking limit is not part of the configuration: only the agent has it.
             Command::SetThinking { .. }
             | Command::Prompt(_)
             | Command::Steer(_)
@@ -47,7 +46,7 @@ impl Pending {
         self.changes.push_back((change, by));
     }
 
-    /// The agent is in that mode now: the mode as it was asked for, and who asked.
+    /// The agent confirmed that mode: returns the mode as requested, and who requested it.
     pub(super) fn mode_confirmed(
         &mut self,
         agent: AgentType,
@@ -62,17 +61,18 @@ impl Pending {
         }
     }
 
-    /// The agent uses that model now: who asked for it. The agent may put its provider before the name.
+    /// The agent confirmed that model: returns who requested it. The agent may put its provider before the name.
     pub(super) fn model_confirmed(&mut self, model: &str) -> Option<ClientRef> {
         self.take(|change| matches!(change, Change::Model(wanted) if is_model(wanted, model))).map(|(_, by)| by)
     }
 
     /// The agent refused a change of that setting: the one to that value, else the oldest. A refusal may overtake the
-    /// answer to an older change and must leave that one alone: whoever sends nonsense would undo what an owner chose.
+    /// answer to an older change and must leave that one alone: otherwise a nonsense request would undo an owner's
+    /// choice.
     pub(super) fn refused(&mut self, agent: AgentType, setting: Setting, value: Option<&str>) {
         let parsed = value.map(|word| Mode::parse(agent, word));
         if setting == Setting::Mode && matches!(parsed, Some(Err(_))) {
-            // No such change is remembered.
+            // No such change is pending.
             return;
         }
         let unified = match parsed {
@@ -91,7 +91,7 @@ impl Pending {
         }
     }
 
-    /// The agent is gone, and answers nothing any more.
+    /// The agent is gone, and will answer nothing.
     pub(super) fn clear(&mut self) {
         self.changes.clear();
     }

@@ -1,7 +1,7 @@
 //! Who may do what in a session. Pure.
 //!
-//! Those who brought no role are of the process that has the session: it is theirs. Whoever comes through a door has the
-//! role that the door gave.
+//! Clients without a role belong to the process that owns the session, and are its owners. Clients of a door have the
+//! role that the door assigned.
 
 use std::collections::VecDeque;
 
@@ -12,14 +12,13 @@ use multitap_event::{
 
 use crate::protocol::Refusal;
 
-/// Maximum number of kicked clients that are remembered.
+/// Most kicked clients that are remembered.
 const KICKED: usize = 4096;
 
-/// What is allowed in a session, and to whom.
 #[derive(Debug)]
 pub(super) struct Rights {
     agent: AgentType,
-    /// The mode that an owner chose last: nobody else goes beyond it.
+    /// The mode that an owner chose last: nobody else may exceed it.
     ceiling: Option<Mode>,
     kicked: VecDeque<ClientId>,
 }
@@ -29,7 +28,7 @@ impl Rights {
         Self { agent, ceiling, kicked: VecDeque::new() }
     }
 
-    /// Whether a client may do more than look.
+    /// Whether a client may do more than read.
     pub(super) fn may_act(&self, client: &ClientRef) -> Result<(), Refusal> {
         if client.role == Some(ClientRole::Observer) {
             return Err(Refusal::Observer);
@@ -40,25 +39,25 @@ impl Rights {
         }
     }
 
-    /// How far a client may go in what it lets run unasked; nothing says as far as it likes.
+    /// The mode that limits what a client lets run unasked; `None` is no limit.
     pub(super) fn within(&self, client: &ClientRef) -> Option<ApprovalMode> {
         (!client.is_owner()).then(|| Mode::bound(self.ceiling.as_ref()))
     }
 
-    /// Whether a client may ask for that mode.
+    /// Whether a client may choose that mode.
     pub(super) fn may_choose(&self, word: &str, by: &ClientRef) -> Result<(), Refusal> {
-        // What the agent does not know it refuses itself.
+        // The agent refuses unknown modes itself.
         let Ok(mode) = Mode::parse(self.agent, word) else { return Ok(()) };
         let Some(most) = self.within(by) else { return Ok(()) };
         let fits = match &mode {
             Mode::Unified(mode) => mode.is_within(most, self.agent),
-            // Nobody knows what it lets run: it may be put back where the owner had it.
+            // What it lets run is unknown: only the owner's own choice may be restored.
             Mode::Native(_) => self.ceiling.as_ref() == Some(&mode),
         };
         if fits { Ok(()) } else { Err(Refusal::BeyondCeiling { mode: mode.to_string(), ceiling: most }) }
     }
 
-    /// The agent confirmed a mode that a client chose. An owner's choice is how far the others may go from now on.
+    /// The agent confirmed a mode that a client chose. An owner's choice limits the others from now on.
     pub(super) fn chosen(&mut self, mode: &Mode, by: &ClientRef) {
         if by.is_owner() {
             self.ceiling = Some(mode.clone());
@@ -75,7 +74,7 @@ impl Rights {
         }
     }
 
-    /// Whether a client may give that answer, as far as the mode goes that an owner chose last.
+    /// Whether a client may give that answer, under the mode that an owner chose last.
     pub(super) fn may_answer(&self, question: &Question, decide: &Decide, by: &ClientRef) -> Result<(), Refused> {
         let mut question = question.clone();
         self.mark(&mut question);
@@ -91,12 +90,10 @@ impl Rights {
         })
     }
 
-    /// Whether a client may take that rule back.
     pub(super) fn may_revoke(rule: &Rule, by: &ClientRef) -> bool {
         by.is_owner() || (by.client_id.is_some() && by.client_id == rule.by.client_id)
     }
 
-    /// Kicks a client, if that is allowed.
     pub(super) fn kick(&mut self, client: &ClientRef, by: &ClientRef) -> Result<(), Refusal> {
         if by.client_id.is_none() || by.client_id != client.client_id {
             if !by.is_owner() {
@@ -114,11 +111,11 @@ impl Rights {
     }
 }
 
-/// The strictest mode that an answer may switch to; none for an answer that leaves the mode alone. A rule for the rest of
-/// the session leaves it alone: it covers calls like the one that was asked about, and an owner can revoke it.
+/// The strictest mode that an answer may switch to; `None` for an answer that does not change the mode. A rule for the
+/// rest of the session does not: it covers similar calls only, and an owner can revoke it.
 fn needs(details: &Details, choice: &Choice) -> Option<ApprovalMode> {
     match (details, choice.kind) {
-        // An approved plan ends the plan mode.
+        // An approved plan ends plan mode.
         (Details::Plan { .. }, ChoiceKind::AllowOnce) => Some(ApprovalMode::Ask),
         (Details::Plan { .. }, ChoiceKind::AllowAlways) => Some(ApprovalMode::AutoEdit),
         (Details::Plan { .. }, ChoiceKind::RejectOnce | ChoiceKind::RejectAlways)

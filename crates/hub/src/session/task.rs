@@ -1,8 +1,8 @@
-//! The task that owns a session: it alone numbers events, holds prompts back, rules on answers.
+//! The task that owns a session: it alone numbers events, queues prompts and rules on answers.
 //!
-//! It waits only at its `select!`. Outward waits: what cannot be kept or read yet leaves the agent's events where they
-//! are. Inward refuses: a full queue is an error the caller sees. Whatever is told, answered or handed to the agent
-//! goes through the [`Outbox`](super::outbox), so that it is in the log first.
+//! It waits only at its `select!`. Outward waits: while events cannot be stored or read, the agent's events stay in its
+//! channel. Inward refuses: a full queue is an error for the caller. Every event, reply and command goes through the
+//! [`Outbox`](super::outbox), so that it is in the log first.
 
 mod agent;
 mod asked;
@@ -39,46 +39,45 @@ use crate::protocol::Refusal;
 use crate::state::{Presence, State};
 use crate::tail::{Retain, Tail};
 
-/// How many calls may wait for the session task.
+/// Most queued calls.
 pub(crate) const INBOX: usize = 64;
-/// How many events of the agent are taken at a time.
+/// Most events of the agent that are taken at a time.
 const DRAFTS: usize = 64;
-/// How often it is looked at whether clients read.
+/// Time between two checks for clients that do not read.
 const SWEEP: Duration = Duration::from_secs(1);
-/// How long the last events may take to be kept.
+/// How long storing the last events may take.
 const LAST_EVENTS: Duration = Duration::from_secs(10);
 
-/// How long a session whose agent went at once waits for whoever opened it to hear of it.
+/// How long a session whose agent ended at once waits for the client that opened it.
 const FIRST_READER: Duration = Duration::from_secs(2);
 const ENDED: &str = "the session ended";
 const COPIED: &str = "it was still open when this copy was made";
 
-/// What a session ends with.
+/// When a session ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Linger {
     /// With its agent.
     #[default]
     WithAgent,
-    /// When it is closed: while its agent is gone others may look at it, and a prompt starts the agent again.
+    /// When it is closed: without an agent others may still read it, and a prompt restarts the agent.
     UntilClosed,
 }
 
-/// Everything a session begins with.
 pub(crate) struct Beginning {
     pub(crate) id: SessionId,
     pub(crate) epoch: u64,
     pub(crate) state: State,
     pub(crate) config: SessionConfig,
-    /// Who opened it: its first prompt is theirs.
+    /// Who opened it: the first prompt is theirs.
     pub(crate) by: ClientRef,
-    /// What was said before, elsewhere.
-    pub(crate) history: Option<History>,
+    /// Earlier events of the conversation, from another log or from the agent's own store.
+    pub(crate) history: Option<EarlierEvents>,
     pub(crate) linger: Linger,
     pub(crate) question_timeout: Option<Duration>,
-    /// The mode beyond which only owners go; none says the one it is opened with.
+    /// The mode that only owners may exceed; by default the initial one.
     pub(crate) ceiling: Option<Mode>,
     pub(crate) log: Option<Log>,
-    /// Why the log could not be begun.
+    /// Why the log could not be created.
     pub(crate) unkept: Option<JournalError>,
     pub(crate) launch: Arc<dyn Launch>,
     pub(crate) tail: Arc<Tail>,
@@ -87,30 +86,30 @@ pub(crate) struct Beginning {
     pub(crate) stop: CancellationToken,
 }
 
-/// Events of a conversation that was had elsewhere; it ends when the other end is dropped.
-pub type History = mpsc::Receiver<Draft>;
+/// Events of an earlier conversation; it ends when the sender is dropped.
+pub type EarlierEvents = mpsc::Receiver<Draft>;
 
-/// Where the session is in its life. It only moves forward.
+/// The phase of the session. It only moves forward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Running,
-    /// Takes no more prompts, and ends once the running turn and the queue are done.
+    /// Takes no more prompts, and ends after the running turn and the queue.
     Draining,
     /// Ends as soon as the agent is gone.
     Closing,
 }
 
-/// Whether the agent is started again after it is gone.
+/// Whether the agent is restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Restart {
     No,
-    /// Somebody prompted while it was going.
+    /// Somebody sent a prompt while it was ending.
     WhenGone,
-    /// It is to go as soon as it is idle, so that it forgets a revoked rule.
+    /// When it is idle, so that it forgets a revoked rule.
     WhenIdle,
 }
 
-/// Whoever opened a session joins a moment later, and must still find one whose agent was gone at once.
+/// The client that opened a session joins a moment later, and must still find a session whose agent ended at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FirstReader {
     NotYet,
@@ -119,13 +118,12 @@ enum FirstReader {
     Joined,
 }
 
-/// What was handed to the agent last.
 #[derive(Debug)]
 enum LastPrompt {
     Message,
     ShellCommand,
-    /// It may change the mode, and the agent does not know who sent it: a change meanwhile is attributed to this client,
-    /// until the turn ends or asks something.
+    /// It may change the mode, and the agent does not know who sent it: until the turn ends or asks something, a change
+    /// is attributed to this client.
     SlashCommand(ClientRef),
 }
 
@@ -135,10 +133,10 @@ pub(crate) struct SessionTask {
     state: State,
     config: SessionConfig,
     by: ClientRef,
-    history: Option<History>,
-    /// The first prompt of this opening, until the agent is there.
+    history: Option<EarlierEvents>,
+    /// The first prompt of this opening, until the agent runs.
     first: Option<Prompt>,
-    /// Queued prompts of an earlier process: they come before it.
+    /// Queued prompts of an earlier process: they come before `first`.
     recovered_prompts: Vec<PromptId>,
     linger: Linger,
     question_timeout: Option<Duration>,
@@ -155,7 +153,6 @@ pub(crate) struct SessionTask {
     last_prompt: LastPrompt,
     tail: Arc<Tail>,
     native: watch::Sender<Option<String>>,
-    /// When the last event happened.
     latest: Option<Timestamp>,
     outbox: Outbox,
     inbox: mpsc::Receiver<Ask>,
@@ -206,21 +203,21 @@ impl SessionTask {
         }
     }
 
-    /// Until the session is over. `opened` hears where this opening begins in the log once the agent is up, or why it
-    /// is not.
+    /// Runs until the session is over. `opened` receives the place in the log where this opening begins once the agent
+    /// runs, or why it does not.
     #[tracing::instrument(name = "session", skip_all, fields(id = %self.id))]
     pub(crate) async fn run(mut self, opened: oneshot::Sender<Result<u64, LaunchError>>) {
         self.import().await;
         let after = self.state.seq;
         if !self.stop.is_cancelled() {
             self.start(Box::new(move |up| {
-                // Whoever opened it may have gone away.
+                // The caller may be gone.
                 opened.send(up.map(|()| after)).ok();
             }));
         }
         let mut drafts = Vec::new();
         while !self.is_done() {
-            // On its way out it waits for no reader.
+            // A closing session waits for no reader.
             let listens = self.outbox.has_room() && (self.phase == Phase::Closing || !self.tail.is_full());
             let ear = Ear { listens, wants_room: self.can_hand_over() };
             let due = self.next_due();
@@ -241,8 +238,8 @@ impl SessionTask {
         self.end().await;
     }
 
-    /// Puts what was said elsewhere at the beginning of the log, or as much of it as there is time for. What is still
-    /// open there goes on there: here it ends.
+    /// Copies the earlier events to the beginning of the log, as far as time allows. Open turns and questions go on
+    /// there; in this log they end.
     async fn import(&mut self) {
         let Some(mut history) = self.history.take() else { return };
         while let Some(Some(draft)) = self.stop.clone().run_until_cancelled(history.recv()).await {
@@ -253,7 +250,7 @@ impl SessionTask {
                 self.on_landed(landed);
             }
         }
-        for kind in self.state.cut_off(COPIED) {
+        for kind in self.state.interrupted(COPIED) {
             self.tell(kind);
         }
         self.take_back();
@@ -271,7 +268,7 @@ impl SessionTask {
         ends && self.restart != Restart::WhenIdle && !matches!(self.first_reader, FirstReader::AwaitedUntil(_))
     }
 
-    /// The last events are kept, then nobody writes the log any more.
+    /// Stores the last events, then gives up the log.
     async fn end(mut self) {
         self.inbox.close();
         while let Ok(ask) = self.inbox.try_recv() {
@@ -294,15 +291,15 @@ impl SessionTask {
         }
     }
 
-    /// Makes it an event and sends it on its way.
+    /// Makes it an event and sends it to the outbox.
     fn stamp(&mut self, draft: Draft) {
         let event = self.number(draft);
         self.outbox.entry(Entry::new(event));
     }
 
-    /// Makes it an event: numbers it and applies it.
+    /// Makes it an event: numbers and applies it.
     fn number(&mut self, mut draft: Draft) -> Event {
-        // What an agent told a moment ago may come after something of our own: time does not go back in a log.
+        // An agent's event may be older than one of our own: in a log, time does not go back.
         self.latest = self.latest.max(Some(draft.at));
         draft.at = self.latest.unwrap_or(draft.at);
         let event = draft.stamp(self.id.clone(), self.state.seq + 1);
@@ -321,13 +318,13 @@ impl SessionTask {
         self.stamp(Draft::new(Timestamp::now(), kind));
     }
 
-    /// Answers when everything so far is kept.
+    /// Replies when every event so far is stored.
     fn reply<T: Send + 'static>(&mut self, reply: Reply<T>, value: Result<T, Refusal>) {
-        // A caller that went away wants no answer.
+        // The caller may be gone.
         self.outbox.then(Effect::Do(Box::new(move || drop(reply.send(value)))));
     }
 
-    /// Hands the agent a command when everything so far is kept.
+    /// Hands the agent a command when every event so far is stored.
     fn hand(&mut self, permit: mpsc::OwnedPermit<Command>, command: Command) {
         self.outbox.then(Effect::Tell(permit, command));
     }
@@ -347,7 +344,7 @@ impl SessionTask {
                 self.tell(log_note("the log is kept again, and nothing of it was lost", true));
             }
             Landed::Lost(mut items) => {
-                // The other one's log has none of it: nobody hears that it is kept, and the agent does nothing of it.
+                // The other process's log lacks these events: no caller gets a reply, and the agent gets no command.
                 items.retain(|item| matches!(item, Item::Entry(_)));
                 let message = "another process has taken this session over: it ends here";
                 self.tail.retain(Retain::Volatile);
@@ -415,7 +412,7 @@ impl SessionTask {
         }
     }
 
-    /// The agent is in another mode: who chose it, if somebody did. From now on it is the session's.
+    /// The agent changed its mode: finds out who chose it, if anybody did, and makes it the session's.
     fn mode_changed(&mut self, mode: Option<ApprovalMode>, native: Option<&str>) -> Option<ClientRef> {
         let asked = self.pending.mode_confirmed(self.config.agent.agent_type(), mode, native);
         // A slash command may change the mode as well, and the agent does not know who sent it.
@@ -431,14 +428,14 @@ impl SessionTask {
         Some(by)
     }
 
-    /// A change of the mode is no longer attributed to the sender of a slash command.
+    /// From now on, a change of the mode is not attributed to the sender of a slash command.
     fn forget_slash_command(&mut self) {
         if matches!(self.last_prompt, LastPrompt::SlashCommand(_)) {
             self.last_prompt = LastPrompt::Message;
         }
     }
 
-    /// What has to be told before the agent's end: nothing that was begun stays open.
+    /// Closes everything that is open before the agent's end is reported.
     fn tie_up(&mut self) {
         for kind in self.state.loose_ends(ENDED) {
             self.tell(kind);
@@ -448,7 +445,7 @@ impl SessionTask {
         }
     }
 
-    /// None of the waiting prompts will be sent.
+    /// Withdraws every queued prompt.
     fn take_back(&mut self) {
         let waiting: Vec<_> = self.state.queue.iter().filter_map(|queued| queued.prompt.prompt_id.clone()).collect();
         for prompt_id in waiting {
@@ -456,7 +453,7 @@ impl SessionTask {
         }
     }
 
-    /// What follows from what has happened.
+    /// Takes the next steps that the current state allows.
     fn move_on(&mut self) {
         if self.state.agent == Presence::Here && !self.state.is_busy() {
             if self.restart == Restart::WhenIdle {
@@ -465,21 +462,20 @@ impl SessionTask {
                 self.hand_over_next();
             }
         }
-        // A closing session has let go of its agent already.
+        // A closing session has released its agent already.
         let drains = self.phase == Phase::Draining && self.state.agent != Presence::NotYet;
-        if drains && self.first.is_none() && self.state.is_at_rest() {
+        if drains && self.first.is_none() && self.state.is_idle() {
             self.agent.let_go();
         }
     }
 
-    /// Takes no more prompts, and ends when everything accepted so far is done.
+    /// Takes no more prompts, and ends after everything accepted so far.
     fn drain(&mut self) {
         if self.phase == Phase::Running {
             self.phase = Phase::Draining;
         }
     }
 
-    /// Ends the session now.
     fn close_now(&mut self) {
         self.phase = Phase::Closing;
         self.restart = Restart::No;
@@ -496,7 +492,7 @@ fn host() -> ClientRef {
     ClientRef::new("multitap", Door::Host)
 }
 
-/// The end of an agent that said nothing of it.
+/// The end of an agent that reported none.
 fn gone_without_a_word(state: &State) -> SessionEnd {
     let reason = state.last_turn.map_or(SessionEndReason::Failed, SessionEndReason::from);
     SessionEnd { error: Some("the agent is gone without a word".to_owned()), ..SessionEnd::of(reason) }

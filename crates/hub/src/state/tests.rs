@@ -232,17 +232,17 @@ fn mcp_servers_are_as_the_agent_told_last() {
 }
 
 #[test]
-fn what_was_cut_off_is_closed_in_order() {
+fn what_was_interrupted_is_closed_in_order() {
     let joined = EventKind::ClientJoined { client: ClientRef::new("ann", Door::A2a) };
     let state = after([started(), joined, said("one", Some("p")), turn(), tool("1"), asked("q", "1")]);
     let mut closed = state.clone();
     let mut names = Vec::new();
-    for kind in state.cut_off("gone") {
+    for kind in state.interrupted("gone") {
         let event = Draft::new(Timestamp::from_millis(2), kind).stamp("s".into(), closed.seq + 1);
         names.push(serde_json::to_value(&event).unwrap()["type"].as_str().unwrap().to_owned());
         closed.apply(&event);
     }
     assert_eq!(names, ["permissionWithdrawn", "toolCompleted", "turnCompleted", "sessionEnded", "clientLeft"]);
-    assert_eq!(closed.cut_off("gone"), []);
-    assert_eq!(after([started(), queued("p", false)]).cut_off("gone").len(), 1, "a prompt still waits");
+    assert_eq!(closed.interrupted("gone"), []);
+    assert_eq!(after([started(), queued("p", false)]).interrupted("gone").len(), 1, "a prompt still waits");
 }

@@ -1,13 +1,12 @@
-//! A tool call as one thing, put together from what was told of it.
+//! A tool call, put together from its events.
 
 use multitap_event::{EditedCall, ToolCompleted, ToolOutcome, ToolProgress, ToolStarted};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// How much of the latest output is at hand; all of it is in the log.
+/// Most bytes of the latest output; the log has all of it.
 pub(crate) const OUTPUT_TAIL: usize = 64 * 1024;
 
-/// A tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
@@ -23,25 +22,23 @@ pub struct ToolCall {
     pub end: Option<ToolCompleted>,
 }
 
-/// Where a tool call stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ToolStatus {
     Running,
     /// It waits for an answer.
     Asking,
-    /// Somebody said no; its end has not come yet.
+    /// It was denied; its end has not come yet.
     Refused,
     Over(ToolOutcome),
 }
 
-/// What a tool has put out so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Output {
-    /// The latest of it.
+    /// Its end.
     pub tail: String,
-    /// How many bytes there were in all.
+    /// The number of all bytes.
     pub bytes: u64,
 }
 
@@ -55,7 +52,7 @@ impl ToolCall {
         matches!(self.status, ToolStatus::Over(_))
     }
 
-    /// What it takes up, about.
+    /// Its size in memory, roughly.
     pub(super) fn bytes(&self) -> usize {
         let result = self.end.as_ref().and_then(|end| end.result.as_ref()).map_or(0, weight);
         let arguments: usize = self.started.arguments.values().map(weight).sum();
@@ -68,7 +65,7 @@ impl ToolCall {
         }
     }
 
-    /// It is another call now: whoever allowed it edited it.
+    /// The call runs with the edits of whoever allowed it.
     pub(super) fn edited(&mut self, runs: &EditedCall) {
         self.started.title = Some(runs.title.clone());
         self.started.arguments.clone_from(&runs.arguments);
@@ -90,7 +87,7 @@ impl ToolCall {
     }
 }
 
-/// What a value takes up, about.
+/// A value's size in memory, roughly.
 fn weight(value: &Value) -> usize {
     let inside = match value {
         Value::String(text) => text.len(),
@@ -105,7 +102,7 @@ impl Output {
     pub(crate) fn add(&mut self, text: &str) {
         self.bytes += text.len() as u64;
         self.tail.push_str(text);
-        // Cut only now and then, so that many small pieces cost no more than a few large ones.
+        // Cut seldom, so that many small pieces cost no more than a few large ones.
         if self.tail.len() > 2 * OUTPUT_TAIL {
             let cut = (self.tail.len() - OUTPUT_TAIL..).find(|at| self.tail.is_char_boundary(*at));
             self.tail.drain(..cut.unwrap_or_default());

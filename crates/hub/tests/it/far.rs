@@ -99,7 +99,7 @@ async fn what_is_lost_there_is_a_gap_and_no_more_than_that() {
     assert_eq!(told, (1..=5).chain(10..=21).collect::<Vec<_>>());
     let state = session.snapshot().await.unwrap();
     assert_eq!((state.seq, state.turns), (21, 7));
-    end.cut_off("go").await;
+    end.disconnect("go").await;
     assert_eq!((feed.next().await, feed.end()), (None, FeedEnd::CutOff { last: 21 }));
     tasks.wait().await;
 }

@@ -121,7 +121,7 @@ async fn a_client_that_does_not_read_is_cut_off_and_comes_back() {
         EventKind::ClientLeft { reason, .. } => reason.clone(),
         _ => None,
     });
-    assert!(reason.unwrap().contains("cut off after event"));
+    assert!(reason.unwrap().contains("disconnected after event"));
     let mut seen = Vec::new();
     while let Some(Told::Event(entry)) = soon(stuck.next()).await {
         seen.push(entry.seq());

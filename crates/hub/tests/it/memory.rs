@@ -232,7 +232,7 @@ impl Journal for Memory {
     fn list(&self, filter: Filter) -> Kept<'_, Vec<SessionRecord>> {
         Box::pin(async move {
             let logs = self.logs();
-            let wanted = |log: &&Log| !filter.cut_off || (log.record.about.open && log.owner.is_none());
+            let wanted = |log: &&Log| !filter.interrupted || (log.record.about.open && log.owner.is_none());
             Ok(logs.values().filter(wanted).map(|log| log.record.clone()).collect())
         })
     }

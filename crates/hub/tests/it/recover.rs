@@ -45,7 +45,7 @@ async fn what_was_cut_off_is_marked_once() {
     let id = crashed(&journal).await;
     let before = journal.log(&id).len();
     let stage = Stage::new(Some(journal.clone()));
-    assert_eq!(stage.hub.list(Filter { cut_off: true, ..Filter::default() }).await.unwrap().len(), 1);
+    assert_eq!(stage.hub.list(Filter { interrupted: true, ..Filter::default() }).await.unwrap().len(), 1);
     assert_eq!(stage.hub.recover().await, Ok(1));
     assert_eq!(stage.hub.recover().await, Ok(0));
     let log = journal.log(&id);

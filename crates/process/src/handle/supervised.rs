@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{CommandScope, Ending, Order, Pipes, surroundings};
 use crate::descendants::{Process, descendants};
-use crate::life_line::{Report, hand_over};
+use crate::life_line::{Report, hand_over, line_of, parse};
 use crate::mark::{MARK, Mark};
 use crate::spawn::{Program, StdinMode};
 use crate::supervisor::SUPERVISE;
@@ -71,7 +71,7 @@ impl Supervised {
 
     pub(super) fn order(&self, order: &Order) {
         // Fails only if the supervisor is gone, and so the program. Orders are shorter than any socket buffer.
-        self.orders.try_write(format!("{order}\n").as_bytes()).ok();
+        self.orders.try_write(line_of(order).as_bytes()).ok();
         if *order == Order::Kill {
             self.wake();
         }
@@ -141,7 +141,7 @@ impl Supervised {
 
     /// The next report; `None` when the supervisor is gone, or is not a supervisor. Cancel safe.
     async fn report(&mut self) -> Option<Report> {
-        self.reports.next_line().await.ok().flatten().and_then(|line| Report::parse(&line))
+        self.reports.next_line().await.ok().flatten().and_then(|line| parse(&line))
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use rustix::process::{Pid, getpid};
 
 use super::table::Row;
-use crate::descendants::{ProcessEntry, stat};
+use crate::descendants::{ProcessEntry, stat, status};
 
 /// The processes that have some sockets open.
 #[derive(Debug)]
@@ -16,7 +16,6 @@ pub(super) struct Holders {
     of_agents: HashSet<u64>,
     /// Sockets that were found in no process.
     unseen: HashSet<u64>,
-    /// The processes of agents.
     agents: Vec<Pid>,
     /// A process of an agent hides its files.
     agent_hides: bool,
@@ -125,19 +124,10 @@ fn is_alive(pid: Pid) -> bool {
 /// Whether a process with hidden files is alive and belongs to that user. Privileged processes, such as the system's
 /// first, do not.
 fn hides_files(pid: Pid, owner: u32) -> bool {
-    let status = |pid: Pid| fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap_or_default();
-    let field = |status: &str, name: &str| {
-        let found = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
-        found.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
-    };
-    let rights = |status: &str| {
-        let rights = field(status, "CapPrm:");
-        rights.first().and_then(|rights| u64::from_str_radix(rights, 16).ok()).unwrap_or_default()
-    };
-    let theirs = status(pid);
+    let rights = |pid| u64::from_str_radix(status(pid, "CapPrm:").first()?, 16).ok();
     is_alive(pid)
-        && field(&theirs, "Uid:").iter().any(|user| user.parse() == Ok(owner))
-        && rights(&theirs) & !rights(&status(getpid())) == 0
+        && status(pid, "Uid:").iter().any(|user| user.parse() == Ok(owner))
+        && rights(pid).unwrap_or_default() & !rights(getpid()).unwrap_or_default() == 0
 }
 
 #[cfg(test)]

@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, kill_process_group};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::signal::unix::{self, SignalKind};
 use tokio::time::{Instant, sleep};
 
@@ -61,7 +62,8 @@ pub(super) fn inner(outer: Option<&OsStr>, program: &OsStr, args: &[OsString]) -
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         line.set_nonblocking(true)?;
-        let mut line = UnixStream::from_std(line)?;
+        let (orders, mut line) = UnixStream::from_std(line)?.into_split();
+        let orders = BufReader::new(orders).lines();
         // Before the program starts, so that neither its exit nor ours is missed.
         let (deaths, ends) = (unix::signal(SignalKind::child())?, EndSignals::new()?);
         if let Some(outer) = outer {
@@ -78,7 +80,7 @@ pub(super) fn inner(outer: Option<&OsStr>, program: &OsStr, args: &[OsString]) -
             }
         };
         report(&mut line, Report::Started(program.as_raw_nonzero().get())).await;
-        Ok(Supervisor::new(Some(line), deaths, ends, program).run().await)
+        Ok(Supervisor::new(Some((orders, line)), deaths, ends, program).run().await)
     })
 }
 
@@ -105,10 +107,10 @@ fn let_go_of_line() -> io::Result<()> {
     Ok(rustix::stdio::dup2_stdin(File::open("/dev/null")?)?)
 }
 
-/// Reads from the life line; never returns without one.
-async fn read(line: &mut Option<UnixStream>, bytes: &mut [u8]) -> io::Result<usize> {
+/// The next line from the life line, `None` at its end; never returns without a life line.
+async fn next_line(line: &mut Option<LifeLine>) -> Option<String> {
     match line {
-        Some(line) => line.read(bytes).await,
+        Some((orders, _)) => orders.next_line().await.ok().flatten(),
         None => std::future::pending().await,
     }
 }
@@ -121,12 +123,14 @@ async fn woken(wakes: &mut Option<unix::Signal>) {
     }
 }
 
-async fn report(line: &mut UnixStream, report: Report) {
+async fn report(line: &mut OwnedWriteHalf, report: Report) {
     // Fails only if the receiver is gone.
-    line.write_all(format!("{report}\n").as_bytes()).await.ok();
+    line.write_all(life_line::line_of(&report).as_bytes()).await.ok();
 }
 
-/// How descendants are ended.
+/// Orders come in at one half, reports go out at the other.
+type LifeLine = (Lines<BufReader<OwnedReadHalf>>, OwnedWriteHalf);
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum EndMode {
     /// Terminate, then kill after a grace period.
@@ -136,7 +140,7 @@ enum EndMode {
 
 struct Supervisor {
     /// `None` for the outer one.
-    line: Option<UnixStream>,
+    line: Option<LifeLine>,
     deaths: unix::Signal,
     ends: EndSignals,
     /// `None` for the inner one.
@@ -146,7 +150,7 @@ struct Supervisor {
 }
 
 impl Supervisor {
-    fn new(line: Option<UnixStream>, deaths: unix::Signal, ends: EndSignals, program: Pid) -> Self {
+    fn new(line: Option<LifeLine>, deaths: unix::Signal, ends: EndSignals, program: Pid) -> Self {
         Self { line, deaths, ends, wakes: None, program, ending: None }
     }
 
@@ -155,7 +159,7 @@ impl Supervisor {
     }
 
     async fn report(&mut self, about: Report) {
-        if let Some(line) = &mut self.line {
+        if let Some((_, line)) = &mut self.line {
             report(line, about).await;
         }
     }
@@ -176,21 +180,17 @@ impl Supervisor {
 
     /// Handles orders until there is a reason to end everything.
     async fn watch(&mut self) -> EndMode {
-        let mut bytes = [0; 256];
-        let mut orders = OrderBuffer::default();
         let mut commands: Option<EndCommands> = None;
         loop {
             tokio::select! {
-                read = read(&mut self.line, &mut bytes) => {
-                    let Ok(count @ 1..) = read else { return EndMode::Gentle };
-                    orders.extend(&bytes[..count]);
-                    while let Some(order) = orders.next() {
-                        match order {
-                            Order::Interrupt => self.signal_group(Signal::INT),
-                            Order::Terminate => self.signal_group(Signal::TERM),
-                            Order::Kill => return EndMode::Kill,
-                            Order::EndCommands(which) => commands = Some(EndCommands::new(which, self.program)),
-                        }
+                line = next_line(&mut self.line) => {
+                    let Some(line) = line else { return EndMode::Gentle };
+                    match life_line::parse(&line) {
+                        Some(Order::Interrupt) => self.signal_group(Signal::INT),
+                        Some(Order::Terminate) => self.signal_group(Signal::TERM),
+                        Some(Order::Kill) => return EndMode::Kill,
+                        Some(Order::EndCommands(which)) => commands = Some(EndCommands::new(which, self.program)),
+                        None => {}
                     }
                 }
                 _ = self.deaths.recv() => {
@@ -214,7 +214,6 @@ impl Supervisor {
         }
     }
 
-    /// Ends all descendants.
     async fn end_all(&mut self, manner: EndMode) {
         let begun = Instant::now();
         let mut asked = HashSet::new();
@@ -271,27 +270,6 @@ impl Supervisor {
     fn signal_group(&self, signal: Signal) {
         // Fails only if the group is gone.
         kill_process_group(self.program, signal).ok();
-    }
-}
-
-/// Input from the life line that is not a complete line yet.
-#[derive(Default)]
-struct OrderBuffer(Vec<u8>);
-
-impl OrderBuffer {
-    fn extend(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(bytes);
-    }
-
-    /// The next order; unknown lines are skipped.
-    fn next(&mut self) -> Option<Order> {
-        loop {
-            let end = memchr::memchr(b'\n', &self.0)?;
-            let line: Vec<u8> = self.0.drain(..=end).collect();
-            if let Some(order) = std::str::from_utf8(&line[..end]).ok().and_then(Order::parse) {
-                return Some(order);
-            }
-        }
     }
 }
 

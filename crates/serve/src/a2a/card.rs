@@ -1,4 +1,4 @@
-//! The agent card: what this door is, and how to speak with it.
+//! The agent card: what this door is, and how clients reach it.
 
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -13,10 +13,10 @@ use crate::http::{Shared, problem};
 /// The WebSocket as a binding of its own: one JSON-RPC object a frame.
 const WEBSOCKET: &str = "https://github.com/multitap/multitap/blob/main/docs/websocket.md";
 const DOCUMENTATION: &str = "https://github.com/multitap/multitap/blob/main/docs/a2a.md";
-/// How long a client may go by the card it has.
+/// How long a client may cache the card.
 const CACHE: &str = "public, max-age=300";
 
-/// `GET /.well-known/agent-card.json`: for clients of either version, unless they say which.
+/// `GET /.well-known/agent-card.json`: the fields of both versions, unless the client names one.
 pub(crate) async fn card(State(door): State<Shared>, headers: HeaderMap) -> Response {
     let form = match headers.get(VERSION).map(|value| value.to_str().ok().and_then(Dialect::of_version)) {
         None => Form::Hybrid,
@@ -48,12 +48,11 @@ pub(crate) fn form_of(dialect: Dialect) -> Form {
     }
 }
 
-/// The card of this door.
 pub(crate) fn of(door: &Shared) -> Card {
     at(door, None)
 }
 
-/// The same, reached under that name.
+/// The card with that host in its addresses.
 fn at(door: &Shared, host: Option<&str>) -> Card {
     let about = door.about();
     let url = host.map_or_else(|| about.url.clone(), |host| format!("http://{host}"));
@@ -74,7 +73,7 @@ fn at(door: &Shared, host: Option<&str>) -> Card {
         interfaces: vec![
             Interface::new(format!("{url}/"), Binding::JsonRpc, Dialect::V1_0),
             Interface::new(format!("{url}/"), Binding::JsonRpc, Dialect::V0_3),
-            // After those that every client knows: they take the first they can speak.
+            // After the bindings that every client knows: clients take the first one they support.
             socket_at(Dialect::V1_0),
             socket_at(Dialect::V0_3),
         ],
@@ -117,7 +116,7 @@ fn at(door: &Shared, host: Option<&str>) -> Card {
     }
 }
 
-/// Whether a client's tag means ours: whoever packed the card on its way may have weakened the tag.
+/// Whether a client's tag means ours: a proxy that compressed the card may have weakened the tag.
 fn is_same(known: &str, tag: &str) -> bool {
     let known = known.trim();
     known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag

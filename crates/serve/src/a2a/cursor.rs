@@ -1,4 +1,4 @@
-//! A place among the frames of a session: the event a frame was made of, and which of its frames.
+//! A place among the frames of a session: the number of an event, and which of its frames.
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,7 +25,7 @@ impl fmt::Display for Cursor {
     }
 }
 
-/// The text names no place.
+/// The text is not a cursor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a cursor is a number such as 12, or 12.1, as it came with a frame")]
 pub(crate) struct NoCursor;

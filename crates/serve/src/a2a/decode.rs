@@ -1,4 +1,4 @@
-//! Messages of clients to what a session understands: a prompt, or an answer to a question.
+//! Reads messages of clients: prompts, or answers to questions.
 
 use std::path::PathBuf;
 
@@ -11,15 +11,15 @@ use serde_json::Value;
 
 use super::uri::{self, ImageFile, Source};
 
-/// What a message is meant as.
+/// The meaning of a message.
 #[derive(Debug, PartialEq)]
 pub(super) enum Said {
-    /// A prompt, and the image files that belong into it.
+    /// A prompt, and the image files to read for it.
     Prompt(Prompt, Vec<ImageFile>),
     Answer(ToolCallConfirmation),
 }
 
-/// Reads a message. What cannot be handed to an agent is refused, and said which part it is.
+/// Reads a message. A part that an agent cannot take is refused by its number.
 pub(super) fn message(message: &Message) -> Result<Said, Error> {
     if message.role != Role::User {
         return Err(Error::invalid_params("message.role: a client speaks as the user"));
@@ -55,12 +55,12 @@ fn confirmation(part: &Part) -> Option<&Value> {
     }
 }
 
-/// Adds a part to the prompt; or says which image file is to be read for it.
+/// Adds a part to the prompt; returns the image file to read for it, if any.
 fn add(part: &Part, prompt: &mut Prompt) -> Result<Option<PathBuf>, Error> {
     match &part.content {
         Content::Text(text) => say(prompt, text),
         Content::Url(uri) => return link(part, uri, prompt),
-        // The agent reads it as the user could have typed it.
+        // The agent reads it as text that a user could have typed.
         Content::Data(data) => say(prompt, &format!("```json\n{data:#}\n```")),
         Content::Raw(base64) => {
             let bytes = BASE64_STANDARD.decode(base64);
@@ -71,7 +71,7 @@ fn add(part: &Part, prompt: &mut Prompt) -> Result<Option<PathBuf>, Error> {
     Ok(None)
 }
 
-/// A part that is named by a URI: an image is read or refused, and an agent finds other files by their address.
+/// A part with a URI: an image is read or refused, and of other files the agent gets the address.
 fn link(part: &Part, uri: &str, prompt: &mut Prompt) -> Result<Option<PathBuf>, Error> {
     let media_type = part.media_type.as_deref().unwrap_or("");
     let is_image = uri::is_image(media_type, uri);

@@ -15,18 +15,16 @@ use serde_json::{Value, json};
 pub(super) use self::template::TextTemplate;
 use super::frame::{Body, Ends, Form, Frame, StateChange, ToolStatus, ToolView};
 
-/// Our own key in any `metadata`: what A2A and its extension have no word for.
+/// Our own key in any `metadata`, for what A2A and its extension have no field.
 pub(crate) const OURS: &str = "https://github.com/multitap/multitap/blob/main/docs/a2a.md";
 
-/// How long a thought's subject may be that has none of its own.
+/// Most characters of a thought's subject that is made of its text.
 const SUBJECT: usize = 80;
 
-/// A frame as JSON.
 pub(super) fn json(frame: &Frame, form: Form) -> String {
     form.dialect.write_update(&update(frame, form.spelling))
 }
 
-/// What a frame says on the wire.
 fn update(frame: &Frame, spelling: Spelling) -> Update {
     match (&frame.body, spelling) {
         (Body::Prompted { message, queued }, _) => Update::Task(prompted(frame, message, *queued, spelling)),
@@ -35,7 +33,7 @@ fn update(frame: &Frame, spelling: Spelling) -> Update {
     }
 }
 
-/// The state of a task as clients of that spelling know it: for the shipped one a turn that is over waits for the next.
+/// The state of a task in that spelling: in the shipped one, a task whose turn is over waits for the next.
 pub(crate) fn state(state: TaskState, spelling: Spelling) -> TaskState {
     match (state, spelling) {
         (TaskState::Completed, Spelling::Coder) => TaskState::InputRequired,
@@ -57,7 +55,7 @@ fn status_update(frame: &Frame, spelling: Spelling) -> StatusUpdate {
     }
 }
 
-/// What the frame has to say, as a message of the agent's.
+/// The content of a frame as a message of the agent.
 pub(crate) fn message(frame: &Frame, spelling: Spelling) -> Option<Message> {
     let (message_id, role, part) = match &frame.body {
         Body::Prompted { message, .. } | Body::Said(message) => return Some(said_by_user(frame, message)),
@@ -115,7 +113,7 @@ fn said_by_user(frame: &Frame, message: &UserMessage) -> Message {
     }
 }
 
-/// Who did it, as clients are told.
+/// The client that did it.
 fn who(client: &ClientRef) -> Value {
     json!({ "client": client.client, "door": client.door })
 }
@@ -124,13 +122,13 @@ fn ours(value: Value) -> Map {
     Map::from_iter([(OURS.to_owned(), value)])
 }
 
-/// The kind of an event, in both spellings at once.
+/// The kind of an event, in both spellings.
 fn kind(frame: &Frame) -> (DevtoolEventKind, DevtoolEventKind) {
     match &frame.body {
         Body::Prompted { .. } | Body::State(_) => (DevtoolEventKind::StateChange, DevtoolEventKind::StateChange),
         Body::Text { .. } | Body::Said(_) => (DevtoolEventKind::TextContent, DevtoolEventKind::TextContent),
         Body::Thought { .. } => (DevtoolEventKind::Thought, DevtoolEventKind::Thought),
-        // The specification's example asks with an update, the shipped server with a confirmation.
+        // The specification's example asks by an update, the shipped server by a confirmation.
         Body::Tool(tool) if tool.asked.is_some() => {
             (DevtoolEventKind::ToolCallUpdate, DevtoolEventKind::ToolCallConfirmation)
         }
@@ -153,7 +151,7 @@ fn metadata(frame: &Frame, spelling: Spelling) -> Map {
         correlation_id: frame.question.as_ref().map(|question| question.as_str().to_owned()),
     };
     let mut metadata = Map::new();
-    // The shipped server keeps these beside its key.
+    // The shipped server has these beside its key.
     if spelling == Spelling::Coder {
         metadata.extend(about.model.clone().map(|model| ("model".to_owned(), model.into())));
         metadata.extend(about.user_tier.clone().map(|tier| ("userTier".to_owned(), tier.into())));
@@ -187,7 +185,7 @@ fn own_metadata(frame: &Frame, change: Option<&StateChange>) -> Map {
     own
 }
 
-/// The live output as the shipped server shows it: an artifact that is replaced each time.
+/// The live output in the shipped spelling: an artifact that is replaced each time.
 fn screen(frame: &Frame, tool: &ToolView) -> ArtifactUpdate {
     ArtifactUpdate {
         task_id: frame.scope.task.to_string(),
@@ -203,7 +201,7 @@ fn screen(frame: &Frame, tool: &ToolView) -> ArtifactUpdate {
     }
 }
 
-/// A thought with a headline of its own, as agents write it (`**headline**`), or its first words for one.
+/// A thought with the headline that agents write (`**headline**`), or with its first words as one.
 fn thought(text: &str) -> AgentThought {
     let text = text.trim();
     let headline = text.strip_prefix("**").and_then(|rest| rest.split_once("**"));
@@ -219,12 +217,12 @@ fn thought(text: &str) -> AgentThought {
 }
 
 impl Frame {
-    /// A name for what it says, where it has none.
+    /// An id for content without one.
     fn own_id(&self) -> String {
         format!("{}-{}", self.scope.context, self.cursor)
     }
 
-    /// Whether it tells of a question that waits.
+    /// Whether it reports an open question.
     pub(crate) fn is_asking(&self) -> bool {
         self.ends == Some(Ends::Asked) || matches!(&self.body, Body::Tool(tool) if tool.asked.is_some())
     }

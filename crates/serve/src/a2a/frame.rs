@@ -210,7 +210,6 @@ pub(crate) struct FrameScope {
     pub(crate) task: Arc<str>,
     /// The prompt that began the turn, or the agent's own name for the turn.
     pub(crate) turn: Option<Arc<str>>,
-    /// State of the task.
     pub(crate) state: TaskState,
     pub(crate) model: Option<Arc<str>>,
     /// Subscription tier of the user's account, if the agent reports it.

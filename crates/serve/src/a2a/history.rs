@@ -183,7 +183,6 @@ impl TaskHistory {
         self.history.drain(..surplus);
     }
 
-    /// The task with this history.
     pub(super) fn into_task(
         self,
         id: &str,

@@ -26,7 +26,7 @@ pub(crate) struct TaskKeeper {
     stage: Arc<Stage>,
     journal: Arc<dyn Journal>,
     coders: Arc<Coders>,
-    /// An earlier process wrote what tasks became up to this event.
+    /// An earlier process stored the tasks up to this event.
     written: u64,
     known: BTreeMap<String, TaskRecord>,
     /// Tasks that changed since the last write.
@@ -126,20 +126,19 @@ impl NewTask {
         Self(is_own.then(|| new_task(task, session.id(), session.last() + 1, Timestamp::now())))
     }
 
-    /// The prompt was accepted: whoever hears of the task can ask for it. A task that runs already, such as one that the
-    /// prompt joined, stays as it is.
+    /// The prompt was accepted: from now on the task can be requested. A running task that the prompt joined stays as
+    /// it is.
     pub(crate) async fn accepted(self, journal: &Arc<dyn Journal>) {
         let Some(record) = self.0 else { return };
         let id = record.id.clone();
         if let Err(error) = journal.begin_task(record).await {
-            // The log has it all the same.
+            // The log has it anyway.
             tracing::warn!(task = %id, %error, "cannot store a new task");
         }
     }
 }
 
-/// The one task of a session that everybody shares can be listed for as long as the session lives: how else would a
-/// client that comes before the first turn know what to listen to?
+/// Stores the shared session's lasting task, so that a client that comes before the first turn can list and follow it.
 pub(crate) async fn ensure(journal: &Arc<dyn Journal>, session: &Session, now: &Now) {
     let is_kept = journal.task(now.task.to_string()).await.is_ok_and(|task| task.is_some());
     if !is_kept {
@@ -152,7 +151,7 @@ pub(crate) async fn ensure(journal: &Arc<dyn Journal>, session: &Session, now: &
 async fn write(journal: &Arc<dyn Journal>, record: TaskRecord) {
     let id = record.id.clone();
     if let Err(error) = journal.keep_task(record).await {
-        // The log has it all the same.
+        // The log has it anyway.
         tracing::warn!(task = %id, %error, "cannot keep where a task stands");
     }
 }

@@ -1,14 +1,14 @@
-//! The ids of tasks. A task is a stretch of a session's log: all of it, or what one prompt began.
+//! The ids of tasks. A task is a range of a session's log: all of it, or the turn of one prompt.
 
 use std::sync::Arc;
 
 use multitap_event::PromptId;
 
-/// Before the session's id: the task that lasts as long as the session.
+/// Before a session's id: the task that lasts as long as the session.
 const LASTING: &str = "task-";
-/// Before a prompt's own id, where its turn is a task of its own.
+/// Before a prompt's own id: its turn is a task of its own.
 const TURN: &str = "turn-";
-/// And where it is a slash command.
+/// The same for a slash command.
 const COMMAND: &str = "command-";
 
 /// The task that lasts as long as the session does.
@@ -36,7 +36,6 @@ pub(crate) fn is_own_task(turn: &str) -> bool {
     turn.starts_with(TURN) || turn.starts_with(COMMAND)
 }
 
-/// The task to which a turn belongs.
 pub(crate) fn task_of(session: &str, turn: &str) -> Arc<str> {
     if is_own_task(turn) { turn.into() } else { lasting(session).into() }
 }

@@ -134,7 +134,7 @@ impl Projector {
     }
 
     /// Whether the session is idle: a good point to resume from.
-    pub(crate) fn is_at_rest(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.scope.turn.is_none() && self.thought.is_none()
     }
 
@@ -458,7 +458,6 @@ impl Projector {
         scope.turn = Some(turn.into());
     }
 
-    /// The next free cursor.
     fn next_cursor(&self) -> Cursor {
         let part = if self.last.seq == self.seq { self.last.part.saturating_add(1) } else { 0 };
         Cursor::new(self.seq, part)

@@ -1,4 +1,4 @@
-//! What the A2A door does for its clients, whatever transport they come through.
+//! The operations of the A2A door, for any transport.
 
 mod command;
 mod listed;
@@ -35,7 +35,7 @@ use crate::error;
 use crate::guard::Caller;
 use crate::http::Shared;
 
-/// Who calls, and how they want to be answered.
+/// The client, and the form of its answers.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) caller: Caller,
@@ -44,31 +44,30 @@ pub(crate) struct Call {
     pub(crate) extension: bool,
     /// The last frame the client has.
     pub(crate) after: Option<Cursor>,
-    /// Who the session knows it as, if it has joined.
+    /// The client's id in the session, if it has joined.
     pub(crate) client_id: Option<ClientId>,
 }
 
 impl Call {
-    /// Who it is, as the session is told.
+    /// The client, as the session knows it.
     pub(crate) fn client(&self) -> ClientRef {
         ClientRef { client_id: self.client_id.clone(), ..self.caller.client(Door::A2a) }
     }
 }
 
-/// What a client gets.
 #[derive(Debug)]
 pub(crate) enum Answer {
     /// The `result` as JSON.
     Result(String),
     Stream(Stream),
-    /// What became of a command at once, and the frames that follow it, for those who want them.
+    /// The first state of a command, and the frames that follow it.
     Command(Stream),
 }
 
-/// Frames of a session, for as long as they are a client's business.
+/// The frames of a session that a client follows.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    /// What comes before them: a `result` as JSON.
+    /// A `result` as JSON, before the frames.
     first: Option<String>,
     frames: Frames,
     follow: Follow,
@@ -76,11 +75,10 @@ pub(crate) struct Stream {
     over: bool,
 }
 
-/// Where frames come from.
 #[derive(Debug)]
 pub(crate) enum Frames {
     Live(Reader),
-    /// Of a stored session: it has only its log.
+    /// A stored session: it has only its log.
     Kept {
         past: Past,
         after: Cursor,
@@ -117,12 +115,12 @@ impl Frames {
     }
 }
 
-/// One thing of a stream.
+/// An item of a stream.
 #[derive(Debug)]
 pub(crate) enum Item {
     First(String),
     Frame(Arc<Frame>),
-    /// Frames are missing. Nothing comes after it.
+    /// Frames are missing. It is the last item.
     Failed(Error),
 }
 
@@ -139,12 +137,12 @@ impl Stream {
         }
     }
 
-    /// What comes before the frames, if it is to be sent without them.
+    /// The `result` before the frames, to be sent without them.
     pub(crate) fn take_first(&mut self) -> Option<String> {
         self.first.take()
     }
 
-    /// The next thing, if it is at hand.
+    /// The next item, if it is in memory.
     pub(crate) fn try_next(&mut self) -> Option<Item> {
         while !self.over && self.first.is_none() {
             let frame = self.frames.try_next()?;
@@ -155,7 +153,7 @@ impl Stream {
         None
     }
 
-    /// The next thing; nothing once there is no more. Cancel safe.
+    /// The next item; `None` at the end. Cancel safe.
     pub(crate) async fn next(&mut self) -> Option<Item> {
         if let Some(first) = self.first.take() {
             return Some(Item::First(first));
@@ -191,7 +189,7 @@ pub(crate) struct Service {
     stages: Stages,
     /// Sessions whose clients use the shipped spelling.
     coders: Arc<Coders>,
-    /// The commands of the agent that a session would have now.
+    /// The commands of the agent that a new session would have.
     listed: Listed,
     /// What was not granted, by session, until its next prompt.
     notices: Notices,
@@ -215,14 +213,13 @@ impl Service {
         self.repaired.get_or_init(|| repair::repair_tasks(door.host().journal())).await;
     }
 
-    /// The frames of a session, made for all its clients from now on.
+    /// The stage of a session: its frames are made once for all its clients.
     pub(crate) async fn stage(&self, door: &Shared, session: &Session) -> Result<Arc<Stage>, Error> {
         let keep_tasks = |stage| TaskKeeper::new(stage, door.host().journal(), self.coders.clone()).run();
         let stage = self.stages.get(session, keep_tasks, door.tasks(), door.stop()).await;
         stage.map_err(|error| error::from_refusal(&error))
     }
 
-    /// Form of that session's frames for this call.
     fn form(&self, door: &Shared, call: &Call, session: &SessionId) -> Form {
         let is_shared = door.host().shared().is_some();
         let shown = !is_shared && self.coders.has(session);

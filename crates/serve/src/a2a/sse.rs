@@ -19,9 +19,9 @@ use super::service::{Item, Stream};
 use crate::http::Shared;
 use crate::rpc::{CLOSING, RequestId, opening};
 
-/// How often a silent stream shows that it is alive.
+/// How often a silent stream sends a comment.
 const ALIVE: Duration = Duration::from_secs(15);
-/// How much is written at once.
+/// Most bytes written at once.
 const CHUNK: usize = 64 * 1024;
 /// A comment: an event without data would trouble some clients.
 const PING: &str = ": ping\n\n";
@@ -31,13 +31,13 @@ pub(crate) fn is_streaming(method: &str) -> bool {
     matches!(method, "message/stream" | "tasks/resubscribe" | "SendStreamingMessage" | "SubscribeToTask")
 }
 
-/// A refusal, for clients that take nothing but a stream.
+/// A refusal, for clients that accept only a stream.
 pub(super) fn refuse(dialect: Dialect, id: &RequestId, error: &Error) -> Response {
     let event = format!("data: {}\n\n", error_response(dialect, id, error));
     response(Body::from(event))
 }
 
-/// Sends a stream. A client that leaves it unread for too long is cut off, and may come back with its cursor.
+/// Sends a stream. A client that leaves it unread for too long is disconnected, and may come back with its cursor.
 pub(super) fn respond(door: &Shared, id: RequestId, frames: Stream) -> Response {
     let (chunks, received) = mpsc::channel::<Bytes>(1);
     let stop = door.stop().clone();
@@ -67,7 +67,7 @@ async fn send(id: RequestId, mut frames: Stream, chunks: &mpsc::Sender<Bytes>) {
             Ok(None) => return,
             Err(_) => text.push_str(PING),
         }
-        // What came together goes out together.
+        // Frames that come together are sent together.
         while text.len() < CHUNK
             && let Some(item) = frames.try_next()
         {
@@ -75,7 +75,7 @@ async fn send(id: RequestId, mut frames: Stream, chunks: &mpsc::Sender<Bytes>) {
         }
         match timeout(STUCK, chunks.send(text.into())).await {
             Ok(Ok(())) => {}
-            // It left, or it does not read.
+            // The client left, or does not read.
             Ok(Err(_)) | Err(_) => return,
         }
     }
@@ -88,7 +88,7 @@ fn write(text: &mut String, opening: &str, form: Form, item: &Item) {
             writeln!(text, "id: {}", frame.cursor).ok(); // a String takes everything
             frame.json(form)
         }
-        // Never at hand: only waiting for a frame fails.
+        // `try_next` never returns it: only waiting for a frame fails.
         Item::Failed(_) => return,
     };
     for part in ["data: ", opening, json, CLOSING, "\n\n"] {

@@ -20,29 +20,29 @@ use super::history::Log;
 use super::past::{MissingFrames, Past, WhyMissing};
 use super::project::Projector;
 
-/// How much of the latest frames is at hand.
+/// Most bytes of the latest frames in memory.
 const RING_BYTES: usize = 2 * 1024 * 1024;
-/// How many places are remembered from which frames can be made anew: between turns, and now and then within them.
+/// Most places that are remembered for regenerating frames: between turns, and some within them.
 const STARTS: usize = 256;
-/// How many events may come within a turn before the next such place: so many at most are gone through in vain by a
-/// reader that has just fallen behind.
+/// Most events of a turn between two such places: so many at most are read in vain by a reader that has just fallen
+/// behind.
 const STRIDE: u64 = 512;
-/// How many events are taken in before those who read are told of them.
+/// Most events that are applied before the readers are woken.
 const TOGETHER: usize = 64;
-/// How many frames a reader takes at a time.
+/// Most frames that a reader takes at a time.
 const AT_A_TIME: usize = 64;
-/// And about how many bytes: so much a reader that does not go on may hold.
+/// Most bytes of them: a stalled reader may hold as many.
 const BYTES_AT_A_TIME: usize = 256 * 1024;
-/// How long a log may be that is gone through from its start when its session is first asked for.
+/// The longest log that is read from its start when its session is first asked for.
 const FROM_START: u64 = 20_000;
 
-/// One session on show.
+/// The frames of one session.
 #[derive(Debug)]
 pub(crate) struct Stage {
     session: Session,
     ring: Mutex<Ring>,
     head: watch::Sender<Head>,
-    /// Its frames come after this one.
+    /// The frame before its first.
     start: Cursor,
 }
 
@@ -51,23 +51,23 @@ struct Ring {
     projector: Projector,
     frames: VecDeque<Arc<Frame>>,
     bytes: usize,
-    /// Every frame after this one is here, but for live output that was shown again.
+    /// Every frame after this one is in memory, except replaced live output.
     before: Cursor,
-    /// Where frames can be made from, oldest first.
+    /// Places from which frames can be made, oldest first.
     starts: VecDeque<Projector>,
 }
 
-/// How far it goes, and whether it goes on.
+/// The last frame, and whether the session is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Head {
     last: Cursor,
     over: bool,
 }
 
-/// Where the session stands for A2A clients.
+/// The current state of the session for A2A clients.
 #[derive(Debug, Clone)]
 pub(crate) struct Now {
-    /// The last event that was taken in.
+    /// The last event that was applied.
     pub(crate) seq: u64,
     /// The last frame.
     pub(crate) cursor: Cursor,
@@ -80,7 +80,7 @@ pub(crate) struct Now {
 }
 
 impl Stage {
-    /// Puts a session on show. `run` must be called on what comes back for it to go on.
+    /// Opens the stage of a session. The caller must call `run`.
     pub(crate) async fn open(session: Session) -> Result<(Arc<Self>, Feed), Refusal> {
         let me = ClientRef::new("a2a", Door::Host);
         let from = if session.last() <= FROM_START { JoinFrom::Start } else { JoinFrom::Now };
@@ -139,7 +139,7 @@ impl Stage {
         }
     }
 
-    /// Comes back once everything up to that event was taken in.
+    /// Returns when every event up to that one was applied.
     pub(crate) async fn reached(&self, seq: u64) {
         let mut head = self.head.subscribe();
         while self.lock().projector.seq() < seq && !head.borrow_and_update().over {
@@ -149,7 +149,7 @@ impl Stage {
         }
     }
 
-    /// Reads all of its frames.
+    /// Reads all frames.
     pub(crate) fn read_all(self: &Arc<Self>) -> Reader {
         self.read(self.start)
     }
@@ -163,21 +163,21 @@ impl Stage {
         self.lock().projector.due()
     }
 
-    /// Takes in an event, and what else is at hand: what came together is told together. Whether all of it could be
+    /// Applies an event and all others in memory, and then wakes the readers once. Returns whether all of them could be
     /// read.
     fn take(&self, first: Entry, feed: &mut Feed) -> bool {
         let more = std::iter::from_fn(|| match feed.try_next()? {
             Told::Event(entry) => Some(entry),
-            // Comes from `Feed::next` alone.
+            // Only `Feed::next` returns it.
             Told::Gap { .. } => None,
         });
         let came: Vec<Entry> = std::iter::once(first).chain(more).take(TOGETHER).collect();
-        // What this version does not know has none either. Read before anybody has to wait for it.
+        // An event of a newer version has no frames. Parsed before taking the lock.
         let events: Vec<&Event> =
             came.iter().take_while(|entry| !entry.is_damaged()).filter_map(Entry::event).collect();
         let mut ring = self.lock();
         for event in events {
-            // A snapshot that was taken after a gap has the first of them already.
+            // A snapshot after a gap may include the next events.
             if event.seq > ring.projector.seq() {
                 ring.make(|projector, out| projector.apply(event, out));
             }
@@ -186,7 +186,7 @@ impl Stage {
         !came.iter().any(Entry::is_damaged)
     }
 
-    /// Goes on from what the session is now: the events before it cannot be read.
+    /// Continues from the session's current state: the events before it cannot be read.
     fn resume_from(&self, state: &State) {
         let mut ring = self.lock();
         ring.skip_to(Projector::amid(self.session.id().as_str(), state));
@@ -194,14 +194,14 @@ impl Stage {
         self.tell(ring);
     }
 
-    /// Shows what is due.
+    /// Makes the frames that are due.
     fn tick(&self) {
         let mut ring = self.lock();
         ring.make(|projector, out| projector.tick(Timestamp::now(), out));
         self.tell(ring);
     }
 
-    /// Tells those who read that there may be more.
+    /// Wakes the readers.
     fn tell(&self, ring: MutexGuard<'_, Ring>) {
         let last = ring.last();
         drop(ring);
@@ -209,7 +209,7 @@ impl Stage {
     }
 
     fn lock(&self) -> MutexGuard<'_, Ring> {
-        // Nothing is left half done in there.
+        // No panic leaves the ring inconsistent.
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -217,9 +217,9 @@ impl Stage {
 impl Ring {
     fn make(&mut self, project: impl FnOnce(&mut Projector, &mut Vec<Frame>)) {
         let mut made = Vec::new();
-        let was_at_rest = self.projector.is_at_rest();
+        let was_idle = self.projector.is_idle();
         project(&mut self.projector, &mut made);
-        if !was_at_rest && self.projector.is_at_rest() {
+        if !was_idle && self.projector.is_idle() {
             self.projector.forget();
             self.remember();
         } else if self.projector.seq() >= self.last_start() + STRIDE && self.projector.is_clear() {
@@ -230,8 +230,8 @@ impl Ring {
         }
     }
 
-    /// The events before that place are lost, and so are their frames: readers that still need them find it out in the
-    /// log, and their streams end.
+    /// The events before that place are lost, and so are their frames: readers that still need them find that out in
+    /// the log, and their streams end.
     fn skip_to(&mut self, projector: Projector) {
         self.frames.clear();
         self.bytes = 0;
@@ -260,7 +260,7 @@ impl Ring {
         }
     }
 
-    /// Live output is worth nothing once more of it is shown, or the call goes on to something else.
+    /// Drops live output that a later frame replaces, or whose call moves on.
     fn supersede(&mut self, by: &Frame) {
         let Body::Tool(tool) = &by.body else { return };
         let is_older = |frame: &Arc<Frame>| {
@@ -275,7 +275,7 @@ impl Ring {
 
     fn remember(&mut self) {
         if self.starts.len() == STARTS {
-            // Every other one goes: of a long log there are places all along it. The beginning stays.
+            // Drops every other one, so that the places are spread over the whole log. The beginning stays.
             let mut at = 0;
             self.starts.retain(|_| {
                 at += 1;
@@ -288,14 +288,14 @@ impl Ring {
     }
 }
 
-/// One client's way through the frames: without a gap, without a repetition.
+/// One client's way through the frames. No gap, no repetition.
 #[derive(Debug)]
 pub(crate) struct Reader {
     stage: Arc<Stage>,
     head: watch::Receiver<Head>,
     /// The last frame that was read.
     after: Cursor,
-    /// Frames that were at hand when it last looked.
+    /// Frames that were in memory when it last looked.
     ready: VecDeque<Arc<Frame>>,
     past: Option<Past>,
 }
@@ -311,11 +311,11 @@ impl Reader {
         self.stage.session()
     }
 
-    /// The next frame; `None` once the session is over and all was read. Cancel safe. After an error nothing more
-    /// comes: frames are missing.
+    /// The next frame; `None` once the session is over and all were read. Cancel safe. After an error nothing follows:
+    /// frames are missing.
     pub(crate) async fn next(&mut self) -> Result<Option<Arc<Frame>>, MissingFrames> {
         loop {
-            // Looked at first: what comes after wakes us.
+            // Read first: any later change wakes us.
             let over = self.head.borrow_and_update().over;
             match self.find() {
                 Found::Frame(frame) => return Ok(Some(self.took(frame))),
@@ -334,7 +334,7 @@ impl Reader {
         }
     }
 
-    /// The next frame, if it is at hand.
+    /// The next frame, if it is in memory.
     pub(crate) fn try_next(&mut self) -> Option<Arc<Frame>> {
         match self.find() {
             Found::Frame(frame) => Some(self.took(frame)),
@@ -383,7 +383,7 @@ impl Reader {
         };
         let frame = past.next(self.after).await?;
         if frame.is_none() {
-            // The log has no more: the rest is at hand, or nowhere.
+            // The log has no more: the rest is in memory, or lost.
             let before = self.stage.lock().before;
             if past.read() < before.seq {
                 return Err(MissingFrames { after: self.after, why: WhyMissing::NotStored { last: past.read() } });
@@ -404,7 +404,7 @@ impl Stage {
     }
 }
 
-/// Comes back at that time; never, if there is none.
+/// Returns at that time; never, if there is none.
 async fn until(due: Option<Timestamp>) {
     match due {
         Some(due) => tokio::time::sleep(Duration::from_millis(due.millis_since(Timestamp::now()))).await,

@@ -1,4 +1,4 @@
-//! The sessions on show: one stage for each, from the first client that asks for it until the session ends.
+//! The stages of sessions: one for each, from its first client until the session ends.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ pub(crate) struct Stages {
 }
 
 impl Stages {
-    /// The stage of a session. The first call opens it, and runs it and what `reads` it among `tasks`.
+    /// The stage of a session. The first call opens it, and runs it and its reader `reads` among `tasks`.
     pub(crate) async fn get<R>(
         &self,
         session: &Session,
@@ -41,7 +41,8 @@ impl Stages {
                 let stages = self.clone();
                 tasks.spawn(async move {
                     run.await;
-                    // Not only when somebody next asks: a stage holds megabytes, and an idle host is asked nothing.
+                    // At once, and not with the next request: a stage holds megabytes, and an idle host gets no
+                    // requests.
                     remove_ended(&mut stages.lock());
                 });
                 stage.reached(last).await;

@@ -1,5 +1,5 @@
 //! Images that a message names by a URI: read from the URI itself or from the session's folder, or refused. No other
-//! image reaches a model, and an agent is never left to guess from an address.
+//! image reaches a model, and no agent has to guess from an address.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -13,23 +13,22 @@ use multitap_event::{Image, Prompt};
 /// Maximum size of all image files that one message names: a message with the same bytes would exceed the body limit.
 const IMAGE_BYTES: u64 = 12 * 1024 * 1024;
 
-/// What a URI leads to.
 #[derive(Debug, PartialEq)]
 pub(super) enum Source {
-    /// The bytes are in it.
+    /// The bytes themselves.
     Data { media_type: String, bytes: Vec<u8> },
     /// A file of this machine.
     File(PathBuf),
-    /// Anywhere else.
+    /// Any other address.
     Elsewhere,
 }
 
 /// An image file that a message names. Its bytes are read once the session's folder is known.
 #[derive(Debug, PartialEq)]
 pub(super) struct ImageFile {
-    /// The part of the message.
+    /// Its part of the message.
     pub(super) part: usize,
-    /// The place among the prompt's images.
+    /// Its place among the prompt's images.
     pub(super) at: usize,
     pub(super) path: PathBuf,
 }
@@ -120,11 +119,11 @@ pub(super) async fn read_files(
     read.await.unwrap_or_else(|_| Err(Error::internal("the host is shutting down")))
 }
 
-/// Takes the size of the file from what is `left` for the message: it may name one file a thousand times.
+/// Subtracts the file's size from what is `left` for the message, which may name one file a thousand times.
 fn read(path: &Path, folder: Option<&Path>, left: &mut u64) -> Result<Image, String> {
     let outside = || format!("the file {} is not in the session's folder; send its bytes instead", path.display());
     let folder = folder.and_then(|folder| folder.canonicalize().ok()).ok_or_else(outside)?;
-    // A path outside says nothing about what exists there.
+    // For a path outside, the error must not tell whether it exists.
     let real = path.canonicalize().map_err(|_| outside())?;
     if !real.starts_with(&folder) {
         return Err(outside());

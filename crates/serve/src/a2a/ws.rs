@@ -1,7 +1,7 @@
-//! A2A on a WebSocket: many requests at a time, their streams, and every frame of the session that is listened to; each
-//! frame exactly once, in one order.
+//! A2A on a WebSocket: many requests at a time, their streams, and every frame of the followed session; each frame
+//! exactly once, in one order.
 //!
-//! One task a connection. It waits for nobody but its own client: what a request needs is waited for beside the frames.
+//! One task for each connection. It waits only for its own client: it awaits the results of requests beside the frames.
 
 mod switch;
 mod track;
@@ -28,44 +28,44 @@ use crate::http::Shared;
 use crate::rpc::{self, CloseReason, Disconnected, Incoming, Invalid, Peer, RequestId};
 use crate::ws::acp_refusal;
 
-/// A frame that answers no request of the client.
+/// The method of a frame that answers no request.
 const EVENT: &str = "tasks/event";
 const STREAM_END: &str = "streamEnd";
-/// From the client: it wants no more frames of a stream.
+/// A client's request to end a stream.
 const CANCEL_STREAM: &str = "cancelStream";
 
-/// Who comes, and what they said in the address.
+/// The client, and the parameters of its address.
 #[derive(Debug)]
 pub(crate) struct Hello {
     pub(crate) caller: Caller,
-    /// Of frames that answer no request.
+    /// For frames that answer no request.
     pub(crate) form: Form,
     /// The `development-tool` extension was activated.
     pub(crate) extension: bool,
-    /// The last frame the client has, and of which epoch.
+    /// The last frame the client has, and its epoch.
     pub(crate) after: Option<Cursor>,
     pub(crate) epoch: Option<u64>,
 }
 
-/// One client.
+/// The connection of one client.
 pub(crate) struct Connection {
     door: Shared,
     caller: Caller,
     form: Form,
     extension: bool,
     client_id: Option<ClientId>,
-    /// Shows the others that it is there, and ends when it is sent away.
+    /// Shows the other clients that it is there, and ends when it is kicked.
     presence: Option<Feed>,
-    /// What it is told before anything else.
+    /// The first message to the client.
     first: Option<String>,
     tracks: Tracks,
-    /// Requests under way whose frames the client does not want any more.
+    /// Running requests whose frames the client does not want any more.
     unwanted: HashSet<RequestId>,
-    /// The session that is listened to is over, and everything of it was sent.
+    /// The followed session is over, and every frame of it was sent.
     is_over: bool,
 }
 
-/// What came of a request, and the dialect to answer in.
+/// The outcome of a request, and the dialect of the answer.
 pub(crate) struct Done {
     dialect: Dialect,
     what: What,
@@ -77,7 +77,7 @@ enum What {
 }
 
 impl Connection {
-    /// Gets ready to listen to that session, if there is one: what happens from now on is heard.
+    /// Prepares to follow that session, if there is one: every event from now on counts.
     pub(crate) async fn new(door: Shared, hello: Hello, session: Option<Session>) -> Result<Self, Error> {
         let Hello { caller, form, extension, after, epoch } = hello;
         let mut new = Self {
@@ -138,7 +138,7 @@ impl Connection {
                 () = stop.cancelled() => return Ok(CloseReason::SHUT_DOWN),
                 end = cut(&mut self.presence) => match end {
                     FeedEnd::CutOff { .. } => return Ok(CloseReason::KICKED),
-                    // The frames tell when everything was sent.
+                    // The frames report when everything was sent.
                     FeedEnd::SessionOver => self.presence = None,
                 },
                 incoming = peer.next() => if let Some(why) = self.act(peer, incoming?).await? {
@@ -156,8 +156,8 @@ impl Connection {
         }
     }
 
-    /// Ends the streams of a session: with an error if frames are missing. Why the connection cannot go on, if it
-    /// cannot: whoever listens to all of a session would miss frames without knowing.
+    /// Ends the streams of a session: with an error if frames are missing. Returns why the connection cannot go on, if
+    /// so: a client that follows the session would miss frames unnoticed.
     async fn over(&mut self, peer: &mut Peer<Done>, over: Over) -> Result<Option<CloseReason>, Disconnected> {
         let Over { streams, missing, is_listened_to } = over;
         let error = missing.as_ref().map(Error::from);
@@ -178,7 +178,7 @@ impl Connection {
         Ok(None)
     }
 
-    /// Sends the frames that are at hand.
+    /// Sends the frames in memory.
     async fn carry(&mut self, peer: &mut Peer<Done>, at: usize) -> Result<(), Disconnected> {
         let track = self.tracks.at(at);
         while !peer.is_full()
@@ -206,7 +206,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Acts on what came. Why the connection cannot go on, if it cannot.
+    /// Handles an event of the connection. Returns why the connection cannot go on, if so.
     async fn act(
         &mut self,
         peer: &mut Peer<Done>,
@@ -301,7 +301,7 @@ impl Connection {
         }
     }
 
-    /// Makes room for a stream, then does what brings it about.
+    /// Reserves a stream, then executes the request.
     fn open(&mut self, peer: &mut Peer<Done>, id: RequestId, dialect: Dialect, opening: Opening) {
         let (stage, after) = (opening.stage.clone(), opening.after);
         let track = self.tracks.of(&stage, after);
@@ -313,13 +313,13 @@ impl Connection {
         });
     }
 
-    /// A stream is open: its frames come as they are at hand.
+    /// A stream is open: its frames are sent as they come.
     async fn begun(&mut self, peer: &mut Peer<Done>, id: RequestId, first: Option<String>) -> Result<(), Disconnected> {
         if let Some(first) = first {
             peer.respond_partly(&id, &first).await?;
         }
         let is_unwanted = self.unwanted.remove(&id);
-        // One that ended meanwhile with its session has no frames.
+        // A stream that ended with its session meanwhile has no frames.
         if is_unwanted || !self.tracks.has_stream(&id) {
             self.tracks.close_stream(&id);
             end_stream(peer, &id).await?;
@@ -338,7 +338,7 @@ impl Connection {
     }
 }
 
-/// Comes back when the client is sent away, or its session is over.
+/// Returns when the client is kicked, or its session is over.
 async fn cut(presence: &mut Option<Feed>) -> FeedEnd {
     match presence {
         Some(feed) => feed.until_cut().await,
@@ -363,7 +363,6 @@ impl fmt::Display for Broadcast<'_> {
     }
 }
 
-/// No more frames answer that request.
 async fn end_stream(peer: &mut Peer<Done>, id: &RequestId) -> Result<(), Disconnected> {
     peer.end(id);
     peer.notify(STREAM_END, format!(r#"{{"id":{id}}}"#)).await

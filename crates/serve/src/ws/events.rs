@@ -11,9 +11,9 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::acp_refusal;
-use crate::error;
 use crate::http::Shared;
 use crate::rpc::{CloseReason, Disconnected, Incoming, Invalid, Peer, Request, RequestId};
+use crate::{error, host};
 
 /// One client.
 #[derive(Debug)]
@@ -155,6 +155,10 @@ impl Connection {
             Ok(SessionRequest::Call(call)) => {
                 let by = self.client.clone();
                 peer.spawn(id, async move { Ok(written(&session?.call(call, by).await?)) });
+            }
+            Ok(SessionRequest::Host(call)) => {
+                let (door, by, joined) = (self.door.clone(), self.client.clone(), self.session.clone());
+                peer.spawn(id, async move { Ok(written(&host::answer(&door, call, by, joined).await?)) });
             }
             Err(refusal) => respond(peer, &id, Err(refusal)).await?,
         }

@@ -1,6 +1,8 @@
 //! `dialect=events`: a session's own events on a WebSocket.
 
-use multitap_event::{ClientRef, Command, Decide, Door as Way, Event, EventKind, Prompt, option};
+use multitap_event::{
+    AgentCapabilities, AgentCommand, ClientRef, Command, Decide, Door as Way, Event, EventKind, Prompt, Query, option,
+};
 use multitap_hub::{Edge, Part, Session, State, WhenBusy};
 use serde_json::{Value, json};
 
@@ -186,7 +188,7 @@ async fn everything_a_session_takes_can_be_asked_of_it() {
         ("setMode", json!({ "mode": "plan" }), Command::SetMode { mode: "plan".into() }),
         ("setModel", json!({ "model": "m" }), Command::SetModel { model: "m".into() }),
         ("setThinking", json!({ "tokens": 5 }), Command::SetThinking { tokens: Some(5) }),
-        ("query", json!({ "what": "models" }), Command::Query { what: multitap_event::Query::Models }),
+        ("query", json!({ "what": "models" }), Command::Query { what: Query::Models }),
     ] {
         assert_eq!(result(&mut client, method, params).await["result"], json!({}), "{method}");
         assert_eq!(agent.hears().await, command);
@@ -279,4 +281,60 @@ async fn among_many_sessions_one_is_named() {
     let events = until(&mut eve, "textChunk").await;
     let kinds: Vec<EventKind> = events.into_iter().map(|event| serde_json::from_value(event).unwrap()).collect();
     assert!(matches!(kinds.last(), Some(EventKind::TextChunk(chunk)) if chunk.content == "so"));
+}
+
+/// What a host is asked rather than a session: which sessions there are, and what they have.
+#[tokio::test]
+async fn a_host_lists_and_opens_sessions_and_says_what_they_have() {
+    let mut live = Live::own().await;
+    let mut client = live.client(EVENTS).await;
+    client.ask(1, "sessions", json!({})).await;
+    assert_eq!(client.answer(1).await["result"], json!({ "sessions": [] }));
+    client.ask(2, "files", json!({ "query": "main" })).await;
+    assert_eq!(client.answer(2).await["error"]["data"]["code"], "noSession");
+
+    client.ask(3, "open", json!({ "agent": "claude" })).await;
+    let mut agent = live.agent().await;
+    let id = client.answer(3).await["result"]["sessionId"].clone();
+    client.ask(4, "resume", json!({ "sessionId": id })).await;
+    assert_eq!(client.answer(4).await["result"]["sessionId"], id, "it is live");
+    client.ask(5, "resume", json!({ "sessionId": "nope" })).await;
+    assert_eq!(client.answer(5).await["error"]["data"]["code"], "unknownSession");
+
+    // The agent is asked once; then the session knows.
+    for request in 6..8 {
+        client.ask(request, "commands", json!({ "sessionId": id })).await;
+        if request == 6 {
+            assert_eq!(agent.hears().await, Command::Query { what: Query::Commands });
+            let commands = vec![AgentCommand { name: "compact".into(), ..AgentCommand::default() }];
+            let listed = AgentCapabilities { commands: Some(commands), ..AgentCapabilities::default() };
+            agent.tells(EventKind::Capabilities(listed)).await;
+        }
+        let listed = client.answer(request).await;
+        assert_eq!(listed["result"]["commands"], json!([{ "name": "compact" }]), "{listed:#}");
+    }
+
+    let session = live.hub.find(&id.as_str().unwrap().into()).unwrap();
+    session.prompt(Prompt::text("go"), WhenBusy::Queue, ClientRef::new("ann", Way::Terminal)).await.unwrap();
+    agent.asks("q").await;
+    soon(async {
+        while session.snapshot().await.unwrap().questions.open().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    client.ask(8, "questions", json!({})).await;
+    let questions = client.answer(8).await["result"]["questions"].clone();
+    assert_eq!((&questions[0]["sessionId"], &questions[0]["question"]["questionId"]), (&id, &json!("q")));
+    client.ask(9, "sessions", json!({ "limit": 1 })).await;
+    let listed = client.answer(9).await["result"].clone();
+    let summary = &listed["sessions"][0];
+    assert_eq!((&summary["sessionId"], &summary["status"], &summary["questions"]), (&id, &json!("asking"), &json!(1)));
+    assert_eq!((&summary["title"], &listed["next"]), (&json!("go"), &Value::Null));
+
+    let mut observer = live.client(&format!("{EVENTS}&role=observer")).await;
+    for method in ["open", "models"] {
+        observer.ask(method, method, json!({})).await;
+        assert_eq!(observer.answer(method).await["error"]["data"]["code"], "observer", "{method}");
+    }
 }

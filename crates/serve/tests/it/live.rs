@@ -47,6 +47,10 @@ impl Host for Sessions {
         self.shared.clone()
     }
 
+    fn live(&self) -> Vec<Session> {
+        self.hub.live()
+    }
+
     fn find(&self, session: &SessionId) -> Option<Session> {
         self.hub.find(session)
     }

@@ -37,7 +37,6 @@ fn wanted_room(error: &Error) -> bool {
     }
 }
 
-/// Whether the system had no space.
 pub(super) fn is_full(system: io::ErrorKind) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(system, StorageFull | QuotaExceeded | FileTooLarge)

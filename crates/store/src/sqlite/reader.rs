@@ -36,7 +36,6 @@ impl Readers {
         Self { path, this, turns: Arc::new(Semaphore::new(READERS)), idle: Arc::default() }
     }
 
-    /// Reads on another thread.
     pub(super) async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Connection, &Process) -> Result<T, StoreError> + Send + 'static,
@@ -124,14 +123,14 @@ fn take(mut rows: Rows<'_>, bytes: usize) -> rusqlite::Result<Vec<Entry>> {
 pub(super) fn list(connection: &Connection, this: &Process, filter: &Filter) -> Result<Vec<SessionRecord>, StoreError> {
     let limit = filter.limit.unwrap_or(usize::MAX);
     // SQLite cannot tell which processes live; where that does not matter it need not sort more than is wanted.
-    let rows = if filter.cut_off { -1 } else { i64::try_from(limit).unwrap_or(-1) };
+    let rows = if filter.interrupted { -1 } else { i64::try_from(limit).unwrap_or(-1) };
     let select = format!(
         "{SESSION} WHERE (?1 IS NULL OR folder = ?1) AND (NOT ?2 OR open) ORDER BY updated DESC, key DESC LIMIT ?3"
     );
     let mut select = connection.prepare_cached(&select)?;
     let folder = filter.folder.as_deref().map(record::path_value);
-    let rows = select.query(params![folder, filter.cut_off, rows])?;
-    records(rows, this, |record| !filter.cut_off || record.live.is_none(), limit)
+    let rows = select.query(params![folder, filter.interrupted, rows])?;
+    records(rows, this, |record| !filter.interrupted || record.live.is_none(), limit)
 }
 
 pub(super) fn find(connection: &Connection, this: &Process, name: &str) -> Result<Vec<SessionRecord>, StoreError> {

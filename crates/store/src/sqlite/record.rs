@@ -17,7 +17,6 @@ pub(super) const SESSION: &str = "SELECT id, agent, folder, created, forked_from
      last_seq, epoch, updated, open, owner, pid, boot, namespace, started, since, until, key \
      FROM sessions JOIN logs ON logs.session = sessions.key";
 
-/// A session, with its lease.
 #[derive(Debug)]
 pub(super) struct SessionRow {
     pub(super) key: i64,
@@ -82,7 +81,6 @@ pub(super) fn session(row: &Row<'_>, this: &Process) -> rusqlite::Result<Session
 pub(super) const RULINGS: &str = "SELECT question_id, option_id, kind, client, door, client_id, role, settled, \
      feedback, edited, new_content, new_input, runs FROM rulings WHERE session_id = ?1 AND option_id IS NOT NULL ORDER BY id";
 
-/// Reads a row of [`RULINGS`].
 pub(super) fn ruling(row: &Row<'_>) -> rusqlite::Result<Ruling> {
     let role = match row.get::<_, Option<String>>("role")? {
         Some(_) => Some(from_word(row, "role")?),

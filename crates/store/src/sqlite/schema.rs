@@ -48,7 +48,6 @@ fn prepare(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// A connection that only reads.
 pub(super) fn reader(path: &Path) -> Result<Connection, JournalError> {
     let open = || {
         let connection = connect(path)?;

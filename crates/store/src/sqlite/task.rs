@@ -81,7 +81,6 @@ pub(super) fn list(connection: &Connection, filter: &TaskFilter) -> Result<TaskP
     Ok(TaskPage { tasks: tasks.collect::<rusqlite::Result<_>>()?, total })
 }
 
-/// Reads a row of [`TASK`].
 fn record(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
     Ok(TaskRecord {
         id: row.get("id")?,

@@ -29,11 +29,9 @@ use crate::holder::Process;
 /// Most queued work; senders wait then. Also the most that one commit contains.
 pub(super) const QUEUE: usize = 1024;
 
-/// A message to the writer.
 #[derive(Debug)]
 pub(super) enum Message {
     Work(Work, Reply),
-    /// Renew our leases.
     Refresh,
     /// Checkpoint the rest of the write-ahead log.
     CatchUp,
@@ -41,7 +39,6 @@ pub(super) enum Message {
     Close(oneshot::Sender<()>),
 }
 
-/// Something to write.
 #[derive(Debug)]
 pub(super) enum Work {
     Create(Box<NewSession>),
@@ -56,7 +53,6 @@ pub(super) enum Work {
 /// The result: a claim, if that was requested.
 pub(super) type Reply = oneshot::Sender<Result<Option<Claim>, JournalError>>;
 
-/// A log that this process owns.
 #[derive(Debug)]
 struct OwnedLog {
     key: i64,
@@ -65,7 +61,6 @@ struct OwnedLog {
     given_up: Option<u64>,
 }
 
-/// What was done.
 enum WorkResult {
     Claimed(Box<Claimed>),
     Appended,
@@ -75,7 +70,6 @@ enum WorkResult {
     TaskKept,
 }
 
-/// SQLite failed.
 enum Failure {
     /// Before the work began: retrying would fail as well.
     Begin(JournalError),

@@ -10,7 +10,7 @@ use multitap_hub::{About, Batch, Checkpoint, Edge, Entry, Filter, Flush, Journal
 use self::rulings::{a_copied_ruling_is_not_made_again, rulings_are_kept_in_order, who_ruled_outlives_the_session};
 use self::sessions::{
     a_live_session_is_not_removed, a_removed_session_is_gone, lists_are_newest_first, lists_can_be_of_one_folder,
-    lists_can_be_of_those_cut_off, sessions_are_found_by_id_prefix_and_native_id,
+    lists_can_be_of_those_interrupted, sessions_are_found_by_id_prefix_and_native_id,
 };
 use self::tasks::{
     a_task_begins_once, a_task_comes_back_as_it_was_last_kept, a_task_needs_its_session,
@@ -53,7 +53,7 @@ contract!(
         a_batch_may_bring_no_entry,
         lists_are_newest_first,
         lists_can_be_of_one_folder,
-        lists_can_be_of_those_cut_off,
+        lists_can_be_of_those_interrupted,
         sessions_are_found_by_id_prefix_and_native_id,
         a_live_session_is_not_removed,
         a_removed_session_is_gone,

@@ -29,18 +29,18 @@ async fn a_dead_process_that_nobody_asked_after_is_dead() {
 }
 
 #[tokio::test]
-async fn what_a_dead_process_left_open_is_cut_off() {
+async fn what_a_dead_process_left_open_is_interrupted() {
     let file = File::new();
     let neighbour = Neighbour::start(&file.path(), &["open"]);
     let store = file.store();
-    let cut_off = || Filter { cut_off: true, ..Filter::default() };
+    let interrupted = || Filter { interrupted: true, ..Filter::default() };
     let mut line = String::new();
     let mut neighbour = neighbour;
     std::io::BufRead::read_line(&mut neighbour.lines, &mut line).unwrap();
     assert!(line.starts_with("acked open "), "{line}");
-    assert!(store.list(cut_off()).await.unwrap().is_empty(), "its process lives");
+    assert!(store.list(interrupted()).await.unwrap().is_empty(), "its process lives");
     neighbour.kill();
-    assert_eq!(store.list(cut_off()).await.unwrap()[0].id.as_str(), "open");
+    assert_eq!(store.list(interrupted()).await.unwrap()[0].id.as_str(), "open");
 }
 
 /// Changes what a lease says, as if it had been written elsewhere.

@@ -131,19 +131,20 @@ impl Kind {
     }
 
     /// The program and its arguments that make a sample agent of it, which demands this token.
-    pub(super) fn serve(self, binding: Binding, token: &str) -> Result<Vec<OsString>> {
+    pub(super) fn serve(self, dialect: &str, binding: Binding, token: &str) -> Result<Vec<OsString>> {
         let Place::Here(program) = self.place() else {
             anyhow::bail!("{} is not installed: `cargo xtask test` installs it", self.title())
         };
-        let node = |dialect: &str| -> Result<Vec<OsString>> {
-            let folder = self.folder().context("no cache folder")?;
-            Ok(vec!["node".into(), script("agent.mjs"), folder.into(), dialect.into(), token.into()])
-        };
-        match (self, binding) {
-            (Self::JsV1, Binding::JsonRpc) => node("1.0"),
-            (Self::JsV03, Binding::JsonRpc) => node("0.3"),
-            (Self::Python, _) => Ok(vec![program.into(), script("agent.py"), token.into(), binding.word().into()]),
-            _ => anyhow::bail!("there is no sample agent on {} over {}", self.title(), binding.word()),
+        match (self, dialect, binding) {
+            (Self::JsV1, "1.0", Binding::JsonRpc) | (Self::JsV03, "0.3", Binding::JsonRpc) => {
+                let folder = self.folder().context("no cache folder")?;
+                Ok(vec!["node".into(), script("agent.mjs"), folder.into(), dialect.into(), token.into()])
+            }
+            (Self::Python, "1.0" | "0.3", _) => {
+                let words = [token, binding.word(), dialect].map(OsString::from);
+                Ok([program.into(), script("agent.py")].into_iter().chain(words).collect())
+            }
+            _ => anyhow::bail!("there is no sample agent of {dialect} on {} over {}", self.title(), binding.word()),
         }
     }
 }

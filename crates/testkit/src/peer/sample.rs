@@ -3,38 +3,62 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
 use super::{Binding, Kind};
 use crate::Scratch;
 
+/// How long it may take to say something.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// An agent that runs. It ends when this is dropped.
 #[derive(Debug)]
 pub struct SampleAgent {
     pub url: String,
     child: Child,
+    lines: Receiver<String>,
     _scratch: Scratch,
 }
 
 impl SampleAgent {
-    /// Starts one, which demands this token.
+    /// Starts one that speaks the dialect of its SDK, 1.0 if there are two, and demands this token.
     pub fn start(kind: Kind, binding: Binding, token: &str) -> Result<Self> {
+        let dialect = if kind == Kind::JsV03 { "0.3" } else { "1.0" };
+        Self::speaking(dialect, kind, binding, token)
+    }
+
+    /// The same in a dialect: 1.0 or 0.3.
+    pub fn speaking(dialect: &str, kind: Kind, binding: Binding, token: &str) -> Result<Self> {
         let scratch = Scratch::without_model()?;
-        let words = kind.serve(binding, token)?;
+        let words = kind.serve(dialect, binding, token)?;
         let mut command = scratch.command(&words[0]);
         command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().with_context(|| format!("start an agent on {}", kind.title()))?;
-        let mut line = String::new();
-        if let Some(stdout) = child.stdout.take() {
-            BufReader::new(stdout).read_line(&mut line).context("read its address")?;
-        }
-        let url = line.trim().to_owned();
-        let agent = Self { url, child, _scratch: scratch };
+        let stdout = child.stdout.take().context("its output")?;
+        let (tx, lines) = channel();
+        thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                if tx.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        // Made before its address is known: it ends when this is dropped.
+        let mut agent = Self { url: String::new(), child, lines, _scratch: scratch };
+        agent.url = agent.line().unwrap_or_default();
         if agent.url.is_empty() {
             bail!("the agent on {} does not say where it listens", kind.title());
         }
         Ok(agent)
+    }
+
+    /// What it prints next.
+    pub fn line(&self) -> Result<String> {
+        self.lines.recv_timeout(PATIENCE).context("the agent says nothing")
     }
 }
 

@@ -9,12 +9,10 @@ use crate::complete::Item;
 /// The modes that Shift+Tab goes through.
 const MODES: [ApprovalMode; 4] = [ApprovalMode::Ask, ApprovalMode::AutoEdit, ApprovalMode::Plan, ApprovalMode::AutoAll];
 
-/// What the running agent offers.
 #[derive(Debug, Default)]
 pub(super) struct AgentOffer {
     /// `None` until the agent lists them.
     pub(super) commands: Option<Vec<Offered>>,
-    /// Whether the agent was asked for its commands.
     pub(super) has_asked_commands: bool,
     pub(super) models: Vec<Item>,
     /// The user waits for the models, to choose one.

@@ -11,7 +11,6 @@ use crate::effect::{Effect, ScreenExit};
 use crate::host::{JoinAddress, ResumableSession, ShareRequest};
 use crate::keys::Copied;
 
-/// Runs a command.
 pub(super) fn run(model: &mut Model, own: Own, argument: &str) -> Vec<Effect> {
     match (own, argument) {
         (Own::Model, "") => {

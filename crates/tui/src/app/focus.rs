@@ -21,13 +21,10 @@ enum Focus {
     Search,
     /// The comment on an answer, or an answer in the user's own words.
     Comment,
-    /// The question on the screen.
     Question,
     /// A question that closed just now: keys that were meant for it do nothing else.
     ClosedQuestion,
-    /// The search in earlier prompts.
     HistorySearch,
-    /// The list of completions.
     Completion,
     Composer,
 }

@@ -40,7 +40,6 @@ pub(super) enum FormStep {
     Stay,
     /// Another part is shown.
     OtherPart,
-    /// The user types an answer.
     TypeText,
     Decide(Decide),
     /// A part without an answer is shown.

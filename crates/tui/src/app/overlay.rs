@@ -116,7 +116,6 @@ pub(crate) fn step(chosen: usize, down: bool, count: usize) -> usize {
     if down { (chosen + 1) % count } else { (chosen + count - 1) % count }
 }
 
-/// A row of a picker.
 pub(crate) fn row(shown: impl Into<String>, does: impl Into<String>, pick: Pick) -> (Item, Pick) {
     (Item::new(shown, does), pick)
 }

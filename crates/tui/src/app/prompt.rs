@@ -23,7 +23,6 @@ pub(crate) struct PromptInput {
     pub(crate) composer: Composer,
     /// What was put into the composer because it was written for a question that closed.
     pub(super) was_answer: Option<String>,
-    /// Earlier prompts.
     pub(crate) history: History,
     pub(crate) completion: Option<Completion>,
     /// Where the word begins for which the user closed the completions.

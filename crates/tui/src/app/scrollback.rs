@@ -15,11 +15,9 @@ pub(crate) struct Scrollback {
     /// Where the end was when the user scrolled away from it.
     pub(crate) left: Option<Mark>,
     pub(crate) search: Option<Search>,
-    /// Older events are being fetched.
     is_fetching: bool,
 }
 
-/// A search in the transcript.
 #[derive(Debug, Default)]
 pub(crate) struct Search {
     pub(crate) words: Composer,
@@ -88,7 +86,6 @@ impl Scrollback {
         before.map(|before| Effect::Fetch { before }).into_iter().collect()
     }
 
-    /// Older events were fetched.
     pub(super) fn prepend(&mut self, events: &[Event], shape: Shape) -> Vec<Effect> {
         let goes_on = self.not_fetched();
         self.transcript.prepend(events);
@@ -131,7 +128,6 @@ impl Scrollback {
         self.find_next(true, shape)
     }
 
-    /// Goes to the next match.
     fn find_next(&mut self, earlier: bool, shape: Shape) -> Vec<Effect> {
         let Some(search) = &mut self.search else { return Vec::new() };
         let from = search.found.unwrap_or_else(|| self.transcript.search_start());

@@ -222,7 +222,7 @@ fn escape_closes_what_is_offered_and_nothing_else() {
 }
 
 #[test]
-fn what_waits_is_taken_back_unless_it_is_anothers() {
+fn what_waits_is_withdrawn_unless_it_is_anothers() {
     let mut screen = Screen::new(AgentType::Builtin);
     screen.tell("turnStarted", &json!({ "turnId": "t" }));
     let theirs = ClientRef { client_id: Some(ClientId::from("bob")), ..ClientRef::new("bob", Door::A2a) };
@@ -344,7 +344,7 @@ fn a_model_is_chosen_among_those_the_agent_names() {
 }
 
 #[test]
-fn a_client_is_sent_away_after_a_second_look() {
+fn a_client_is_kicked_after_a_second_look() {
     let mut screen = Screen::new(AgentType::Builtin);
     screen.join("phone");
     screen.keys("/clients<enter>");
@@ -401,7 +401,7 @@ fn only_who_may_look_elsewhere_is_called() {
 }
 
 #[test]
-fn of_two_clients_that_look_the_same_the_chosen_one_is_sent_away() {
+fn of_two_clients_that_look_the_same_the_chosen_one_is_kicked() {
     let mut screen = Screen::new(AgentType::Builtin);
     for id in ["one", "two"] {
         screen.tell("clientJoined", &json!({ "client": { "clientId": id, "client": "twin", "door": "a2a" } }));

@@ -39,7 +39,6 @@ impl Piece {
         Self { text: words, blocks: vec![Block { at, what }] }
     }
 
-    /// A picture by its number.
     pub(super) fn picture(number: usize, name: &str, image: Image) -> Self {
         // The name must not end the words or the line.
         let name: String = name.chars().map(|c| if c.is_control() || c == ']' { '_' } else { c }).collect();

@@ -12,7 +12,6 @@ const BETWEEN: usize = 2;
 /// The minimum width of a column.
 const NARROW: usize = 12;
 
-/// A table being read.
 #[derive(Default)]
 pub(super) struct Table {
     pub(super) alignments: Vec<Alignment>,

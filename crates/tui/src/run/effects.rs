@@ -17,7 +17,6 @@ const FETCH: usize = 1000;
 const FETCH_BYTES: usize = 4 * 1024 * 1024;
 
 impl Loop<'_> {
-    /// Carries out one effect.
     pub(super) fn carry_out(&mut self, effect: Effect) {
         let (session, me, host) = (self.session.clone(), self.model.session.me.clone(), self.options.host.clone());
         match effect {
@@ -146,7 +145,6 @@ fn not_decided(error: &Refusal) -> String {
     }
 }
 
-/// Reads the events before that one.
 async fn fetch(session: &Session, before: u64) -> Msg {
     let part = Part { edge: Edge::Before(before), limit: FETCH, bytes: FETCH_BYTES };
     let page = session.page(part).await;
@@ -154,7 +152,6 @@ async fn fetch(session: &Session, before: u64) -> Msg {
     Msg::Fetched(events.map_err(|error| format!("cannot load older events: {error}")))
 }
 
-/// Reads the clipboard.
 async fn clipped(clipboard: &ReadClipboard) -> Result<Clipped, String> {
     match clipboard().await? {
         ClipboardContent::Picture(bytes) => {

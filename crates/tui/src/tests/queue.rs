@@ -78,7 +78,7 @@ fn what_others_take_back_is_told_and_what_one_takes_back_oneself_is_typed_again(
 }
 
 #[test]
-fn a_prompt_that_is_not_taken_back_is_not_sent_twice() {
+fn a_prompt_that_is_not_withdrawn_is_not_sent_twice() {
     let mut play = busy();
     play.tell(&queued("p", "mine", &json!(play.model.session.me)));
     play.press(KeyCode::Up);

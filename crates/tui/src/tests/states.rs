@@ -111,7 +111,7 @@ const STATES: &[State] = &[
         joined(play);
         command(play, "/clients");
     }),
-    ("client_sent_away", 16, |play| {
+    ("client_kicked", 16, |play| {
         joined(play);
         command(play, "/clients");
         play.write("phone");

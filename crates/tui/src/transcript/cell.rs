@@ -51,7 +51,6 @@ pub(crate) enum Cell {
     Empty,
 }
 
-/// The kinds of text that agents write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextKind {
     Message,
@@ -79,7 +78,6 @@ impl Cell {
     }
 }
 
-/// A tool call.
 #[derive(Debug)]
 pub(crate) struct ToolCell {
     pub(crate) call: ToolStarted,
@@ -159,7 +157,6 @@ pub(crate) fn who(client: &ClientRef) -> String {
     format!("[{}] {}", mark(client.door), name.trim()).trim_end().to_owned()
 }
 
-/// The mark of a door.
 fn mark(door: Door) -> &'static str {
     match door {
         Door::A2a => "A2A",

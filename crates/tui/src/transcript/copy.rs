@@ -4,7 +4,6 @@ use super::cell::TextKind;
 use super::{Cell, Transcript};
 
 impl Transcript {
-    /// The last message of the agent.
     pub(crate) fn last_message(&self) -> Option<String> {
         let message = self.messages().next().map(|text| text.trim().to_owned());
         message.filter(|text| !text.is_empty())

@@ -47,7 +47,6 @@ impl Transcript {
         None
     }
 
-    /// The place where a search begins.
     pub(crate) fn search_start(&self) -> (i64, usize) {
         (self.end(), 0)
     }

@@ -31,7 +31,6 @@ impl OwnClients {
         }
     }
 
-    /// A client joined.
     pub(super) fn joined(&mut self, client: &ClientRef) {
         self.joined |= client.client_id.as_ref().is_some_and(|id| self.ids.contains(id));
     }

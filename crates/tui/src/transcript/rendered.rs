@@ -25,7 +25,6 @@ pub(super) struct RenderKey {
     pub(super) unfolded: bool,
 }
 
-/// The lines of a cell.
 #[derive(Debug)]
 pub(super) struct Rendered {
     pub(super) key: RenderKey,
@@ -76,7 +75,6 @@ impl Rendered {
         }
     }
 
-    /// All lines.
     pub(super) fn lines(&mut self, cell: &Cell) -> Rc<Vec<Line<'static>>> {
         let flow = match &mut self.lines {
             Lines::Fixed(lines) => return lines.clone(),

@@ -179,7 +179,6 @@ impl Transcript {
         if (cell, line) < self.first_of_latest(shape) { Scroll::At { cell, line } } else { Scroll::Latest }
     }
 
-    /// The first line.
     pub(crate) fn top(&self, shape: Shape) -> Scroll {
         self.at(self.base, 0, shape)
     }

@@ -18,7 +18,7 @@ use crate::wrap::{cells, width};
 const ROWS: usize = 10;
 const SIGN: &str = "> ";
 
-/// The rows it takes up.
+/// Its number of rows.
 pub(super) fn rows(field: &Field) -> usize {
     field.lines.len().min(ROWS) + 2
 }

@@ -17,7 +17,6 @@ use crate::wrap::{cells, width, wrap};
 /// From this width on there is room for two columns.
 const BESIDE: usize = 70;
 
-/// What is in an overlay.
 #[derive(Debug)]
 pub(super) enum Content {
     Items(Vec<Item>),

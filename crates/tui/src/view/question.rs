@@ -26,7 +26,7 @@ const EMPTY: usize = 4;
 /// Maximum rows of the list of open questions: four of them, and a rule.
 const LIST: usize = 5;
 
-/// What the dialog shows, and how many rows it takes up.
+/// What the dialog shows, and its number of rows.
 #[derive(Debug)]
 pub(super) struct Content {
     /// The options in lines, each with the option it belongs to.

@@ -15,7 +15,6 @@ use crate::run::SPIN;
 use crate::wrap::{cells, width, wrap};
 
 const BETWEEN: &str = " · ";
-/// The frames of the spinner.
 const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
 /// The lines: a notice takes the place of the rest, and is shown whole as far as there is room.

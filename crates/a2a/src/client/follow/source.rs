@@ -25,6 +25,8 @@ pub(in crate::client) struct Live {
     response: Response,
     parser: Parser,
     events: VecDeque<Event>,
+    /// How many bytes it brought.
+    received: usize,
 }
 
 /// The next thing of a connection.
@@ -41,7 +43,7 @@ pub(super) enum Next {
 impl Source {
     pub(in crate::client) fn live(call: Call, request: Request, response: Response, most: usize) -> Self {
         let (parser, events) = (Parser::new(most), VecDeque::new());
-        Self::Live(Box::new(Live { call, request, response, parser, events }))
+        Self::Live(Box::new(Live { call, request, response, parser, events, received: 0 }))
     }
 
     pub(in crate::client) fn of(update: Update) -> Self {
@@ -71,8 +73,13 @@ impl Live {
             };
             match chunk {
                 Ok(Some(bytes)) => {
+                    let http = &client.agent.http;
+                    self.received = self.received.saturating_add(bytes.len());
+                    if self.received > http.longest {
+                        return Next::Failed(ClientError::TooLarge { most: http.longest });
+                    }
                     if self.parser.push(&bytes, &mut self.events).is_err() {
-                        return Next::Failed(ClientError::TooLarge { most: client.agent.http.largest });
+                        return Next::Failed(ClientError::TooLarge { most: http.largest });
                     }
                 }
                 Ok(None) => return Next::End,

@@ -32,7 +32,7 @@ fn events_are_what_stands_between_empty_lines() {
     // Nothing to say, and nothing that goes over to the next.
     check("event: x\nid: 1\n\ndata: a\n\n", &[data("a")]);
     check("id: a\0b\ndata: a\n\n", &[data("a")]);
-    // Whoever was cut off said nothing.
+    // An interrupted event is none.
     check("data: a\n\ndata: b\n", &[data("a")]);
     check("data: a", &[]);
     check("data:\n\n", &[data("")]);

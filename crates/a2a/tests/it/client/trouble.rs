@@ -98,6 +98,23 @@ async fn too_large() {
     assert!(updates.next().await.is_none());
 }
 
+/// Comments and empty lines make no update, and no event that could be too large.
+#[tokio::test]
+async fn a_stream_without_end() {
+    for nothing in [": still here\n", "\n"] {
+        let agent = Agent::speaking("1.0", move |_| {
+            Reply::stream(std::iter::repeat_with(|| Piece::Text(nothing.repeat(50))).take(1000).collect::<Vec<_>>())
+        })
+        .await;
+        let client = agent.client(quick().longest_stream(4096)).await;
+        let mut updates = client.stream(hello()).await.unwrap();
+        let error = updates.next().await.unwrap().unwrap_err();
+        assert!(matches!(error, ClientError::TooLarge { most: 4096 }), "{error}");
+        assert!(updates.next().await.is_none());
+        assert_eq!(agent.methods(), ["SendStreamingMessage"], "it is not asked again");
+    }
+}
+
 #[tokio::test]
 async fn what_is_no_answer_is_said_to_be_none() {
     async fn check(reply: fn(&super::server::Asked) -> Reply, words: &str) {

@@ -61,7 +61,7 @@ fn answers_that_do_not_fit_leave_the_question_open() {
 }
 
 #[test]
-fn a_question_that_is_taken_back() {
+fn a_question_that_is_withdrawn() {
     let mut play = Play::open();
     play.prompt("go");
     play.ask(7, &json!({ "toolCallId": "t1", "kind": "execute", "title": "ls" }));

@@ -5,21 +5,22 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::path::PathBuf;
 
-use multitap_event::{EventKind, Retry, Role, SystemSubtype, TextChunk, Timestamp};
+use multitap_event::{EventKind, Retry, Role, SystemSubtype, TextChunk, Timestamp, one_line};
 use serde_json::{Map, Value};
 
 use super::local::{Typed, inside, prompt_of, typed};
 use super::turn::Turn;
-use super::wire::{AgentMeta, Entry, Origin, text_of};
+use super::wire::{Entry, other_speaker, text_of};
 use crate::claude::ClaudeCodec;
 use crate::claude::decode::note;
 use crate::claude::message::user_message;
 use crate::claude::wire::{Assistant, Block, User};
 use crate::codec::{Codec as _, End, Step};
 use crate::history::{Entries, EntryEvents, StoredSession};
+use crate::json::{JsonFields as _, one};
 use crate::line::unrecognized;
-use crate::words::one_line;
 
 /// What Claude keeps for itself.
 const SILENT: [&str; 12] = [
@@ -88,9 +89,10 @@ pub(crate) struct Stored {
 
 impl Stored {
     pub(crate) fn new(session: &StoredSession) -> Self {
-        let call = |path: &std::path::PathBuf| {
+        // Beside a sub-agent's file: which call began it.
+        let call = |path: &PathBuf| {
             let meta = fs::read(path.with_extension("meta.json")).ok()?;
-            serde_json::from_slice::<AgentMeta>(&meta).ok()?.tool_use_id
+            serde_json::from_slice::<Value>(&meta).ok()?.string("toolUseId")
         };
         Self {
             session: session.clone(),
@@ -106,23 +108,21 @@ impl Stored {
 
     /// Whose entry it is: the call that began the sub-agent, or nobody knows which, or the main conversation's.
     fn whose(&mut self, entry: &Entry, file: usize) -> Whose {
-        if file == 0 && !entry.is_sidechain {
+        if file == 0 && !entry.is_sidechain() {
             return Whose::Main;
         }
         if let Some(Some(call)) = self.agents.get(file).filter(|_| file > 0) {
             return Whose::Agent(call.clone());
         }
-        let above = entry.parent_uuid.as_ref().and_then(|parent| self.sidechain.get(parent)).cloned();
-        let by_prompt = || self.codec.emit.tools.agent_with(&entry.text()).map(|tool| tool.id.as_str().to_owned());
+        let above = entry.text("parentUuid").and_then(|parent| self.sidechain.get(parent)).cloned();
+        let by_prompt = || self.codec.emit.tools.agent_with(&entry.words()).map(|tool| tool.id.as_str().to_owned());
         let Some(call) = above.or_else(by_prompt) else { return Whose::Unknown };
         if file > 0
             && let Some(known) = self.agents.get_mut(file)
         {
             *known = Some(call.clone());
         }
-        if let Some(uuid) = &entry.uuid {
-            self.sidechain.insert(uuid.clone(), call.clone());
-        }
+        self.sidechain.extend(entry.string("uuid").map(|uuid| (uuid, call.clone())));
         Whose::Agent(call)
     }
 
@@ -133,8 +133,8 @@ impl Stored {
         };
         if parent.is_none() {
             self.begin_turn(at, out);
-            self.codec.session.model_found(entry.model(), out);
-            self.turn.heard(entry, &read.message.content);
+            self.codec.model_found(entry.model(), out);
+            self.turn.model_spoke(entry, &read.message.content);
         }
         self.codec.assistant(Assistant { parent_tool_use_id: parent, ..read }, at, out);
     }
@@ -149,65 +149,61 @@ impl Stored {
             }
         };
         let results = read.message.content.iter().filter_map(|block| block.tool_use_id.clone()).collect::<Vec<_>>();
-        if entry.permission_decision.as_ref().is_some_and(|decision| decision.decision == "reject") {
-            results.iter().for_each(|id| {
+        if entry.field("permissionDecision").text("decision") == Some("reject") {
+            for id in &results {
                 self.codec.emit.tools.deny(id);
-            });
+            }
         }
         if parent.is_some() || !results.is_empty() {
             if parent.is_none() {
                 self.begin_turn(at, &mut out);
                 self.turn.is_idle = false;
             }
-            if let (Some(launched), [call]) = (&entry.tool_use_result, results.as_slice())
-                && launched.is_async
-            {
-                self.codec.background.task_began(&launched.agent_id, call, true);
+            // A call that began a sub-agent and went on without it.
+            let launched = entry.field("toolUseResult");
+            if let ([call], true) = (results.as_slice(), launched.flag("isAsync")) {
+                self.codec.background.task_began(launched.text("agentId").unwrap_or_default(), call, true);
             }
-            let synthetic = parent.is_none() || entry.is_meta;
+            let synthetic = parent.is_none() || entry.is_meta();
             let read = User { parent_tool_use_id: parent, is_synthetic: Some(synthetic), ..read };
             self.codec.user(read, at, &mut out);
-        } else if entry.is_compact_summary {
-            let data = Map::from_iter([("summary".to_owned(), entry.text().into())]);
+        } else if entry.flag("isCompactSummary") {
+            let data = one("summary", entry.words());
             out.events.push(note("compactSummary", Some("what was said before, in short".to_owned()), data));
-        } else if let Some(origin) = entry.origin.as_ref().filter(|origin| !origin.is_user()) {
+        } else if let Some(origin) = other_speaker(entry) {
             // Work in the background reports, and a turn of its own begins.
             self.next_turn(at, emitted, &mut out);
-            self.turn.origin = Some(origin.kind.clone());
-            let text = entry.text();
+            self.turn.origin = Some(origin.to_owned());
+            let text = entry.words();
             if let Some(task) = inside(text.trim(), "task-id") {
                 self.codec.background.task_ended(task.trim());
             }
             let summary = one_line(inside(text.trim(), "summary").unwrap_or(&text));
-            let data = Map::from_iter([("content".to_owned(), text.into())]);
-            out.events.push(note(&origin.kind, Some(summary), data));
-        } else if !entry.is_meta {
+            out.events.push(note(origin, Some(summary), one("content", text)));
+        } else if !entry.is_meta() {
             self.typed(entry, &read.message.content, at, emitted, &mut out);
         }
         emitted.own(at, out);
     }
 
-    /// The user typed something.
     fn typed(&mut self, entry: &Entry, blocks: &[Block], at: Timestamp, emitted: &mut EntryEvents, out: &mut Step) {
-        match typed(&entry.text()) {
+        match typed(&entry.words()) {
             Typed::Stopped => {
                 self.turn.stopped = self.codec.emit.turns.is_open();
                 self.turn.at = Some(at);
             }
             Typed::Printed(text) => self.printed(text, at, out),
             // A picture may come without a word.
-            Typed::Nothing if user_message(blocks, None).is_none() || entry.text().starts_with('<') => {}
+            Typed::Nothing if user_message(blocks, None).is_none() || entry.words().starts_with('<') => {}
             typed => {
-                if let (Some(to), false) = (&entry.parent_uuid, entry.parent_uuid == self.last)
-                    && self.seen.contains(to)
-                {
-                    let data = Map::from_iter([("messageId".to_owned(), to.as_str().into())]);
+                let above = entry.text("parentUuid");
+                if let Some(to) = above.filter(|to| Some(*to) != self.last.as_deref() && self.seen.contains(*to)) {
                     let message = "the conversation goes on from an earlier message".to_owned();
-                    out.events.push(note("rewound", Some(message), data));
+                    out.events.push(note("rewound", Some(message), one("messageId", to)));
                 }
                 self.next_turn(at, emitted, out);
-                self.codec.session.mode_is(entry.permission_mode.clone(), out);
-                if let Some(EventKind::UserMessage(mut message)) = user_message(blocks, entry.uuid.clone()) {
+                self.codec.mode_is(entry.string("permissionMode"), out);
+                if let Some(EventKind::UserMessage(mut message)) = user_message(blocks, entry.string("uuid")) {
                     if let Typed::Prompt(text) = typed {
                         message.content = text;
                     }
@@ -230,74 +226,61 @@ impl Stored {
         out.events.push(EventKind::TextChunk(chunk));
     }
 
-    fn system(&mut self, line: &str, entry: &Entry, at: Timestamp, out: &mut Step) {
-        let mut data: Map<String, Value> = serde_json::from_str(line).unwrap_or_default();
-        match entry.subtype.as_deref() {
-            Some("turn_duration") => self.turn.duration = entry.duration_ms,
-            Some("local_command") => match typed(entry.content.as_str().unwrap_or_default()) {
+    fn system(&mut self, entry: &Entry, at: Timestamp, out: &mut Step) {
+        match entry.text("subtype") {
+            Some("turn_duration") => self.turn.duration = entry.number("durationMs"),
+            Some("local_command") => match typed(entry.text("content").unwrap_or_default()) {
                 Typed::Printed(text) => self.printed(text, at, out),
                 Typed::Prompt(content) => {
                     self.begin_turn(at, out);
-                    out.events.extend(user_message(&[Block::text(content)], entry.uuid.clone()));
+                    out.events.extend(user_message(&[Block::text(content)], entry.string("uuid")));
                 }
                 Typed::Stopped | Typed::Nothing => {}
             },
             Some("api_error") => {
-                let number = |key: &str| data.get(key).and_then(Value::as_u64);
-                let small = |key: &str| number(key).and_then(|number| u32::try_from(number).ok());
-                let error = data.get("error");
-                let status = error.and_then(|error| error.get("status")?.as_u64());
-                let reason = error.and_then(|error| error.get("message").unwrap_or(error).as_str());
+                let error = entry.field("error");
                 out.events.push(EventKind::Retry(Retry {
-                    attempt: small("retryAttempt").unwrap_or(1),
-                    max_attempts: small("maxRetries"),
-                    delay_ms: number("retryInMs"),
-                    status_code: status.and_then(|status| u16::try_from(status).ok()),
-                    reason: reason.map(str::to_owned),
+                    attempt: entry.small("retryAttempt").unwrap_or(1),
+                    max_attempts: entry.small("maxRetries"),
+                    delay_ms: entry.number("retryInMs"),
+                    status_code: error.small("status"),
+                    reason: error.string("message").or(entry.string("error")),
                 }));
             }
             Some("compact_boundary") => {
-                let about = data.shift_remove("compactMetadata");
-                let about = about.and_then(|about| about.as_object().cloned()).unwrap_or_default();
+                let about = entry.object("compactMetadata").cloned().unwrap_or_default();
                 out.events.push(note(SystemSubtype::COMPACTED, None, about));
             }
-            _ => {
-                let subtype = entry.subtype.as_deref().unwrap_or("note");
-                out.events.push(note(subtype, entry.content.as_str().map(one_line), without_frame(line)));
+            subtype => {
+                let message = entry.text("content").map(one_line);
+                out.events.push(note(subtype.unwrap_or("note"), message, entry.without_frame()));
             }
         }
     }
 
-    fn attachment(&mut self, line: &str, entry: &Entry, at: Timestamp, out: &mut Step) {
-        let Some(attachment) = &entry.attachment else { return };
-        let prompt = text_of(&attachment.prompt);
-        let by_user = !attachment.is_meta && attachment.origin.as_ref().is_none_or(Origin::is_user);
-        if attachment.kind == "queued_command" && by_user && !prompt.is_empty() {
+    fn attachment(&mut self, entry: &Entry, at: Timestamp, out: &mut Step) {
+        let Some(attachment) = entry.object("attachment") else { return };
+        let (kind, prompt) = (attachment.text("type").unwrap_or_default(), text_of(attachment.field("prompt")));
+        let by_user = !attachment.flag("isMeta") && other_speaker(attachment).is_none();
+        if kind == "queued_command" && by_user && !prompt.is_empty() {
             // It joined the turn that ran, and waits for an answer.
             self.begin_turn(at, out);
             self.turn.is_idle = false;
-            out.events.extend(user_message(&[Block::text(prompt)], entry.uuid.clone()));
-            return;
+            out.events.extend(user_message(&[Block::text(prompt)], entry.string("uuid")));
+        } else if !SURROUNDINGS.contains(&kind) {
+            out.events.push(note("attachment", Some(kind.to_owned()), attachment.clone()));
         }
-        if SURROUNDINGS.contains(&attachment.kind.as_str()) {
-            return;
-        }
-        let mut data: Map<String, Value> = serde_json::from_str(line).unwrap_or_default();
-        let data = data.shift_remove("attachment").and_then(|data| data.as_object().cloned()).unwrap_or_default();
-        out.events.push(note("attachment", Some(attachment.kind.clone()), data));
     }
 }
 
-/// The fields of an entry that are its own.
-fn without_frame(line: &str) -> Map<String, Value> {
-    let mut data: Map<String, Value> = serde_json::from_str(line).unwrap_or_default();
-    for key in FRAME {
-        data.shift_remove(key);
+impl Entry {
+    /// The fields of an entry that are its own.
+    fn without_frame(&self) -> Map<String, Value> {
+        let own = self.0.iter().filter(|(key, _)| !FRAME.contains(&key.as_str()));
+        own.map(|(key, value)| (key.clone(), value.clone())).collect()
     }
-    data
 }
 
-/// Whose an entry is.
 enum Whose {
     Main,
     Agent(String),
@@ -307,7 +290,7 @@ enum Whose {
 impl Entries for Stored {
     fn begin(&mut self, at: Timestamp, emitted: &mut EntryEvents) {
         let mut out = Step::default();
-        self.codec.session.stored(&self.session, &mut out);
+        self.codec.begin_stored(&self.session, &mut out);
         emitted.own(at, out);
     }
 
@@ -317,51 +300,49 @@ impl Entries for Stored {
             Ok(entry) => entry,
             Err(_) => return emitted.own(at, self.codec.decode(line, at)),
         };
-        let parent = match (self.whose(&entry, file), entry.kind.as_str()) {
+        let parent = match (self.whose(&entry, file), entry.kind()) {
             (Whose::Main, _) => None,
             (Whose::Agent(call), _) => Some(call),
             (Whose::Unknown, "user" | "assistant") => {
                 // Nobody is known to have begun this sub-agent.
-                out.events.push(note("sidechain", None, without_frame(line)));
+                out.events.push(note("sidechain", None, entry.without_frame()));
                 return emitted.own(at, out);
             }
             (Whose::Unknown, _) => None,
         };
         let main = parent.is_none() && file == 0;
-        match entry.kind.as_str() {
+        match entry.kind() {
             "assistant" => self.assistant(line, &entry, parent, at, &mut out),
-            "user" if entry.message.is_some() => self.user(line, &entry, parent, at, emitted),
+            "user" if entry.message().is_some() => self.user(line, &entry, parent, at, emitted),
             // A line as it stands in the stream, where it begins a turn.
-            "system" if entry.subtype.as_deref() == Some("init") => {
-                self.codec.session.init(serde_json::from_str(line).unwrap_or_default(), &mut out);
-            }
-            "system" => self.system(line, &entry, at, &mut out),
+            "system" if entry.text("subtype") == Some("init") => self.codec.init(entry.0.clone(), &mut out),
+            "system" => self.system(&entry, at, &mut out),
             // What surrounds a sub-agent is not the user's.
-            "attachment" if main => self.attachment(line, &entry, at, &mut out),
+            "attachment" if main => self.attachment(&entry, at, &mut out),
             "attachment" => {}
-            "cost-state" => self.cost = entry.total_cost_usd.or(self.cost),
+            "cost-state" => self.cost = entry.field("totalCostUSD").and_then(Value::as_f64).or(self.cost),
+            // The conversation was named: by the user, by Claude, and in older versions.
             "summary" | "ai-title" | "custom-title" => {
-                let names = [&entry.custom_title, &entry.ai_title, &entry.summary];
-                let title = names.into_iter().flatten().next().cloned();
+                let title = ["customTitle", "aiTitle", "summary"].into_iter().find_map(|key| entry.string(key));
                 out.events.push(note("title", title, Map::new()));
             }
-            "permission-mode" => self.codec.session.mode_is(entry.permission_mode.clone(), &mut out),
+            "permission-mode" => self.codec.mode_is(entry.string("permissionMode"), &mut out),
             kind if SILENT.contains(&kind) => {}
             // The names of what Claude notes about a conversation have a hyphen; those of its stream have none.
-            kind if kind.contains('-') => out.events.push(note(kind, None, without_frame(line))),
+            kind if kind.contains('-') => out.events.push(note(kind, None, entry.without_frame())),
             "message" if prompt_of(&entry).is_some() => {
                 self.next_turn(at, emitted, &mut out);
-                out.events.extend(user_message(&[Block::text(entry.text())], entry.uuid.clone()));
+                out.events.extend(user_message(&[Block::text(entry.words())], entry.string("uuid")));
             }
             "message" | "tool_use" | "tool_result" => {
                 self.begin_turn(at, &mut out);
-                self.turn.is_idle = entry.kind == "message";
+                self.turn.is_idle = entry.kind() == "message";
                 out.events.extend(self.codec.decode(line, at).events);
             }
             // Lines as they stand in the stream.
             _ => out.events.extend(self.codec.decode(line, at).events),
         }
-        if main && let Some(uuid) = entry.uuid {
+        if main && let Some(uuid) = entry.string("uuid") {
             self.seen.insert(uuid.clone());
             self.last = Some(uuid);
         }

@@ -1,7 +1,8 @@
 //! What the user typed, among all that stands in the user's name: prompts, commands that Claude ran itself, and what
 //! Claude wrote there.
 
-use super::wire::{Entry, Origin};
+use super::wire::{Entry, other_speaker};
+use crate::json::JsonFields as _;
 
 /// What a user entry is.
 #[derive(Debug, PartialEq, Eq)]
@@ -53,16 +54,15 @@ pub(super) fn inside<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
 
 /// The words of an entry that begins a turn, if it is one that a user typed.
 pub(super) fn prompt_of(entry: &Entry) -> Option<String> {
-    let is_user = match entry.kind.as_str() {
-        "user" => entry.message.is_some(),
-        "message" => entry.role.as_deref() == Some("user"),
+    let is_user = match entry.kind() {
+        "user" => entry.message().is_some(),
+        "message" => entry.text("role") == Some("user"),
         _ => false,
     };
-    let by_user = entry.origin.as_ref().is_none_or(Origin::is_user);
-    if !is_user || !by_user || entry.is_meta || entry.is_compact_summary {
+    if !is_user || other_speaker(entry).is_some() || entry.is_meta() || entry.flag("isCompactSummary") {
         return None;
     }
-    match typed(&entry.text()) {
+    match typed(&entry.words()) {
         Typed::Prompt(text) => Some(text),
         Typed::Printed(_) | Typed::Stopped | Typed::Nothing => None,
     }

@@ -8,8 +8,8 @@ use crate::claude::turn::tokens;
 use crate::claude::wire::Block;
 use crate::codec::Step;
 use crate::history::EntryEvents;
+use crate::json::JsonFields as _;
 
-/// The running turn.
 #[derive(Default)]
 pub(super) struct Turn {
     began: Option<Timestamp>,
@@ -79,16 +79,16 @@ impl Stored {
 
 impl Turn {
     /// A message, or another part of it, came from the model.
-    pub(super) fn heard(&mut self, entry: &Entry, blocks: &[Block]) {
-        let said = entry.message.as_ref();
-        if let Some(usage) = said.and_then(|said| said.usage.clone()).filter(|_| entry.model().is_some()) {
-            let id = said.and_then(|said| said.id.clone());
+    pub(super) fn model_spoke(&mut self, entry: &Entry, blocks: &[Block]) {
+        let usage = entry.message().field("usage").filter(|usage| usage.is_object());
+        if let Some(usage) = usage.filter(|_| entry.model().is_some()) {
+            let id = entry.message().string("id");
             if self.message.as_ref().is_some_and(|(known, _)| *known != id || id.is_none()) {
                 self.count();
             }
             self.message = Some((id, tokens(usage)));
         }
-        self.is_idle = !entry.is_aborted_mid_stream;
+        self.is_idle = !entry.flag("isAbortedMidStream");
         for block in blocks {
             match block.kind.as_str() {
                 "text" => self.words = block.text.clone().filter(|text| !text.is_empty()),

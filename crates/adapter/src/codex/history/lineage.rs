@@ -1,12 +1,13 @@
 //! Where the beginning of a forked conversation is: a fork's file holds only what came after the fork, and names the
 //! conversation before it, which may be a fork itself. Older versions copied what came before instead.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use multitap_event::Timestamp;
+use multitap_process::Line;
 use serde::Deserialize;
 
 use super::{ACTIVE, ARCHIVED, DEPTH, head, look, of_name, plain_lines, rollouts};
@@ -98,7 +99,7 @@ pub(super) struct Lineage {
     pub(super) began: Option<Timestamp>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Elder {
     path: PathBuf,
     until: Until,
@@ -166,13 +167,12 @@ impl Lineage {
     /// The lines of the whole conversation, of which this is the last file.
     pub(super) fn lines(&self, own: &Path) -> io::Result<Lines> {
         let own = plain_lines(own)?;
-        let mut then = VecDeque::new();
-        for Elder { path, until } in &self.elders {
-            let (path, until) = (path.clone(), *until);
-            then.push_back(Box::new(move || Ok(plain_lines(&path)?.until(move |line| until.is_past(line)))) as _);
-        }
-        then.push_back(Box::new(|| Ok(own)) as _);
-        Ok(Lines::chain(then))
+        // Each is opened when it is needed: a conversation may have more files than a process may have open.
+        let elders = self.elders.clone().into_iter().flat_map(|Elder { path, until }| {
+            let lines = plain_lines(&path).unwrap_or_else(|error| Box::new(std::iter::once(Err(error))));
+            lines.take_while(move |line| !matches!(line, Ok(Line::Text(text)) if until.is_past(text)))
+        });
+        Ok(Box::new(elders.chain(own)))
     }
 }
 

@@ -5,6 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::codex::wire::Fields;
+use crate::json::JsonFields as _;
 
 /// An entry, and whether it stands so in the file.
 pub(super) struct Entry {
@@ -73,8 +74,7 @@ fn of_call(method: &str, written: &Fields) -> Option<Fields> {
         "sendUserMessage" | "sendUserTurn" | "createTurn" => {
             let given = ["items", "input", "message", "prompt"].into_iter().find_map(|key| params.get(key))?;
             let text = |part: &Value| {
-                let text = part.get("text").or_else(|| part.get("data")?.get("text"));
-                let text = text.and_then(Value::as_str).map(str::to_owned);
+                let text = part.text("text").or(part.field("data").text("text"));
                 text.map(|text| json!({ "type": "input_text", "text": text }))
             };
             let content: Vec<Value> = match given {
@@ -107,7 +107,7 @@ fn of_reply(written: &Fields) -> Option<Fields> {
 /// The folder, where only what Codex said to the model reports it.
 pub(super) fn folder_told(entry: &Fields) -> Option<String> {
     let payload = entry.fields("payload");
-    let mut parts = payload.list("content").iter().filter_map(|part| part.get("text")?.as_str());
+    let mut parts = payload.list("content").iter().filter_map(|part| part.text("text"));
     let text = parts.rfind(|text| text.contains("<environment_context>"))?.to_owned();
     let line = |line: &str| line.trim().strip_prefix("Current working directory: ").map(str::to_owned);
     let tag = || Some(text.split_once("<cwd>")?.1.split_once("</cwd>")?.0.to_owned());

@@ -1,16 +1,16 @@
 //! Tool calls in a stored conversation: with their results, or as an answer without a call.
 
 use multitap_event::{FileChange, FileChangeType, Timestamp, ToolOutcome};
-use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
 use super::record::Stored;
-use super::wire::{FileDisplay, ToolCall};
+use super::wire::ToolCall;
 use crate::codec::Step;
 use crate::diff;
 use crate::emit::{OpenTool, ToolEnd};
 use crate::gemini::name;
 use crate::gemini::tools::{open_tool, todos};
+use crate::json::JsonFields as _;
 
 impl Stored {
     pub(super) fn call(&mut self, call: &ToolCall, at: Timestamp, out: &mut Step) {
@@ -19,19 +19,20 @@ impl Stored {
         }
         self.begin_turn(at, out);
         (self.turn.words, self.turn.is_idle) = (None, false);
-        let title = name::title(&call.name, &call.args);
-        let title = Some(call.description.clone().filter(|title| !title.is_empty()).unwrap_or(title));
-        let tool = OpenTool { title, arguments: call.args.clone(), ..open_tool(&call.id, &call.name, at) };
+        let arguments = call.args.clone().unwrap_or_default();
+        let title = call.description.clone().filter(|title| !title.is_empty());
+        let title = title.or_else(|| Some(name::title(&call.name, &arguments)));
+        let tool = OpenTool { title, arguments, ..open_tool(&call.id, &call.name, at) };
         self.emit.tools.start(tool, out);
-        let outcome = match call.status.as_str() {
-            "success" => ToolOutcome::Completed,
-            "error" => ToolOutcome::Failed,
-            "cancelled" => ToolOutcome::Cancelled,
+        let outcome = match call.status.as_deref() {
+            Some("success") => ToolOutcome::Completed,
+            Some("error") => ToolOutcome::Failed,
+            Some("cancelled") => ToolOutcome::Cancelled,
             // It was still at work.
             _ => return,
         };
-        let responses = call.result.as_array().into_iter().flatten();
-        let response = responses.filter_map(|part| part.get("functionResponse")?.get("response")).next();
+        let mut responses = call.result.as_array().into_iter().flatten();
+        let response = responses.find_map(|part| part.field("functionResponse").field("response"));
         let shown = call.result_display.as_str().filter(|shown| !shown.is_empty());
         let said = shown.map(str::to_owned).or_else(|| response.map(answer));
         let change = change(call);
@@ -40,7 +41,7 @@ impl Stored {
 
     /// A tool's answer. Of a call that was refused or could not be made, it is all there is.
     pub(super) fn answered(&mut self, response: &Map<String, Value>, at: Timestamp, out: &mut Step) {
-        let word = |key: &str| response.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let word = |key: &str| response.string(key).unwrap_or_default();
         let id = word("id");
         if self.ended.contains(&id) {
             return;
@@ -48,7 +49,7 @@ impl Stored {
         self.call(&ToolCall { id: id.clone(), name: word("name"), ..ToolCall::default() }, at, out);
         let body = response.get("response").unwrap_or(&Value::Null);
         let said = answer(body);
-        let outcome = match body.get("error").is_some_and(|error| !error.is_null()) {
+        let outcome = match body.field("error").is_some() {
             false => ToolOutcome::Completed,
             true if said.contains("by the user") => ToolOutcome::Denied,
             true => ToolOutcome::Failed,
@@ -81,25 +82,18 @@ impl Stored {
 
 /// What a tool answered, as text.
 fn answer(response: &Value) -> String {
-    let text = ["output", "error", "content"].into_iter().find_map(|key| response.get(key)?.as_str());
-    text.map_or_else(|| response.to_string(), str::to_owned)
+    let text = ["output", "error", "content"].into_iter().find_map(|key| response.string(key));
+    text.unwrap_or_else(|| response.to_string())
 }
 
-/// The change that a file tool shows.
 fn change(call: &ToolCall) -> Option<FileChange> {
-    let shown = FileDisplay::deserialize(&call.result_display).ok().filter(|shown| shown.file_diff.is_some())?;
-    let created = shown.original_content.as_deref().is_none_or(str::is_empty);
-    let path = shown.file_path.or(shown.file_name)?;
-    let before = shown.original_content.filter(|_| !created);
-    let after = shown.new_content;
-    let diff = after.as_deref().map(|after| diff::unified(&path, before.as_deref(), after)).or(shown.file_diff);
-    Some(FileChange {
-        file_path: path,
-        change_type: if created { FileChangeType::Created } else { FileChangeType::Modified },
-        diff: diff.filter(|diff| !diff.is_empty()),
-        before,
-        after,
-        tool_id: Some(call.id.as_str().into()),
-        old_path: None,
-    })
+    let shown = &call.result_display;
+    let own_diff = shown.string("fileDiff")?;
+    let before = shown.string("originalContent").filter(|text| !text.is_empty());
+    let change_type = if before.is_none() { FileChangeType::Created } else { FileChangeType::Modified };
+    let path = shown.text("filePath").or(shown.text("fileName"))?;
+    let after = shown.string("newContent");
+    let diff = after.as_ref().map_or(own_diff, |after| diff::unified(path, before.as_deref(), after));
+    let diff = Some(diff).filter(|diff| !diff.is_empty());
+    Some(FileChange { diff, before, after, ..FileChange::of(path, change_type, &call.id.as_str().into()) })
 }

@@ -56,7 +56,7 @@ const REAL: &str = "session-2026-11-15T09-16-f546f7be.jsonl";
 const APART: &str = "session-2026-11-15T09-16-f546f7be-kept.jsonl";
 
 #[test]
-fn what_is_taken_up_gets_a_name_that_gemini_does_not_clean_up() {
+fn what_is_resumed_gets_a_name_that_gemini_does_not_clean_up() {
     let place = Place::new();
     place.write(REAL, &format!("{HEAD}{SAID}"));
     for resume in [session(ID), Resume::Latest, session("1")] {
@@ -104,7 +104,7 @@ fn empty_records_of_all_conversations_go_before_any_start() {
 }
 
 #[test]
-fn a_conversation_without_a_word_is_none_to_take_up() {
+fn a_conversation_without_a_word_cannot_be_resumed() {
     let place = Place::new();
     place.write("session-2026-11-15T09-16-f546f7be.jsonl", HEAD);
     for resume in [Resume::Latest, session(ID), session("1")] {

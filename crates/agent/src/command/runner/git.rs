@@ -3,151 +3,28 @@
 //! A subcommand that Git does not know is an alias or an external program, so only known ones are trusted.
 
 use super::super::read_only::long;
+use super::is_short;
 
 /// Git subcommands that run only what the repository's settings say.
-const PLAIN: &[&str] = &[
-    "add",
-    "am",
-    "apply",
-    "archive",
-    "bisect",
-    "blame",
-    "branch",
-    "bundle",
-    "cat-file",
-    "check-attr",
-    "check-ignore",
-    "check-ref-format",
-    "checkout",
-    "cherry",
-    "cherry-pick",
-    "clean",
-    "clone",
-    "commit",
-    "commit-tree",
-    "config",
-    "count-objects",
-    "describe",
-    "diff",
-    "diff-files",
-    "diff-index",
-    "diff-tree",
-    "fetch",
-    "for-each-ref",
-    "format-patch",
-    "fsck",
-    "gc",
-    "grep",
-    "hash-object",
-    "init",
-    "log",
-    "ls-files",
-    "ls-remote",
-    "ls-tree",
-    "merge",
-    "merge-base",
-    "merge-file",
-    "merge-tree",
-    "mktag",
-    "mktree",
-    "mv",
-    "name-rev",
-    "notes",
-    "pack-refs",
-    "prune",
-    "pull",
-    "push",
-    "range-diff",
-    "read-tree",
-    "rebase",
-    "reflog",
-    "remote",
-    "repack",
-    "replace",
-    "reset",
-    "restore",
-    "rev-list",
-    "rev-parse",
-    "revert",
-    "rm",
-    "shortlog",
-    "show",
-    "show-branch",
-    "show-ref",
-    "sparse-checkout",
-    "stash",
-    "status",
-    "submodule",
-    "switch",
-    "symbolic-ref",
-    "tag",
-    "update-index",
-    "update-ref",
-    "verify-commit",
-    "verify-tag",
-    "version",
-    "whatchanged",
-    "worktree",
-    "write-tree",
-];
+const PLAIN: &str = "add am apply archive bisect blame branch bundle cat-file check-attr check-ignore check-ref-format checkout \
+     cherry cherry-pick clean clone commit commit-tree config count-objects describe diff diff-files diff-index \
+     diff-tree fetch for-each-ref format-patch fsck gc grep hash-object init log ls-files ls-remote ls-tree merge \
+     merge-base merge-file merge-tree mktag mktree mv name-rev notes pack-refs prune pull push range-diff read-tree \
+     rebase reflog remote repack replace reset restore rev-list rev-parse revert rm shortlog show show-branch \
+     show-ref sparse-checkout stash status submodule switch symbolic-ref tag update-index update-ref verify-commit \
+     verify-tag version whatchanged worktree write-tree";
 
 /// Options that name a program, a repository whose settings name one, or a file to write, which may be such a
 /// setting.
-const OPTIONS: &[&str] = &[
-    "--output",
-    "--config-env",
-    "--exec-path",
-    "--upload-pack",
-    "--receive-pack",
-    "--exec",
-    "--ext-diff",
-    "--textconv",
-    "--open-files-in-pager",
-    "--template",
-    "--git-dir",
-    "--extcmd",
-];
+const OPTIONS: &str = "--output --config-env --exec-path --upload-pack --receive-pack --exec --ext-diff --textconv \
+     --open-files-in-pager --template --git-dir --extcmd";
 
 /// Prefixes of settings that name no program, in lower case.
-const HARMLESS: &[&str] = &[
-    "user.",
-    "author.",
-    "committer.",
-    "color.",
-    "advice.",
-    "column.",
-    "log.",
-    "status.",
-    "init.defaultbranch",
-    "core.quotepath",
-    "core.autocrlf",
-    "core.safecrlf",
-    "core.eol",
-    "core.filemode",
-    "core.ignorecase",
-    "core.longpaths",
-    "commit.gpgsign",
-    "tag.gpgsign",
-    "tag.sort",
-    "branch.sort",
-    "push.default",
-    "push.autosetupremote",
-    "pull.rebase",
-    "pull.ff",
-    "fetch.prune",
-    "diff.renames",
-    "diff.noprefix",
-    "diff.mnemonicprefix",
-    "diff.algorithm",
-    "merge.conflictstyle",
-    "merge.ff",
-    "rebase.autosquash",
-    "rebase.autostash",
-    "rerere.",
-    "http.version",
-    "http.postbuffer",
-    "http.lowspeed",
-];
+const HARMLESS: &str = "user. author. committer. color. advice. column. log. status. init.defaultbranch core.quotepath core.autocrlf \
+     core.safecrlf core.eol core.filemode core.ignorecase core.longpaths commit.gpgsign tag.gpgsign tag.sort \
+     branch.sort push.default push.autosetupremote pull.rebase pull.ff fetch.prune diff.renames diff.noprefix \
+     diff.mnemonicprefix diff.algorithm merge.conflictstyle merge.ff rebase.autosquash rebase.autostash rerere. \
+     http.version http.postbuffer http.lowspeed";
 
 pub(super) fn runs_others(arguments: &[&str]) -> bool {
     if arguments.iter().any(|text| long(text, OPTIONS) || text.contains("ext::")) || sets_a_program(arguments) {
@@ -163,12 +40,8 @@ pub(super) fn runs_others(arguments: &[&str]) -> bool {
         "clone" | "fetch" => short('u'),
         "merge" | "pull" => command == "pull" && short('u') || names_a_strategy(rest),
         "config" => configures(rest),
-        command => !PLAIN.contains(&command),
+        command => !PLAIN.split(' ').any(|plain| plain == command),
     }
-}
-
-fn is_short(text: &str) -> bool {
-    text.starts_with('-') && !text.starts_with("--")
 }
 
 /// The subcommand and its arguments; `None` if there are only options.
@@ -198,7 +71,7 @@ fn sets_a_program(arguments: &[&str]) -> bool {
 
 fn is_harmless(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    HARMLESS.iter().any(|harmless| name.starts_with(harmless))
+    HARMLESS.split(' ').any(|harmless| name.starts_with(harmless))
 }
 
 /// Whether `-s NAME` names a merge strategy that Git does not have: it runs `git-merge-NAME` then.
@@ -223,6 +96,6 @@ fn configures(rest: &[&str]) -> bool {
         return false;
     }
     let mut words = rest.iter().filter(|text| !text.starts_with('-') && !matches!(**text, "set" | "unset"));
-    let edits = rest.iter().any(|text| matches!(*text, "-e" | "edit") || long(text, &["--edit"]));
+    let edits = rest.iter().any(|text| matches!(*text, "-e" | "edit") || long(text, "--edit"));
     edits || words.next().is_some_and(|name| !is_harmless(name)) && words.next().is_some()
 }

@@ -29,7 +29,6 @@ pub(super) struct Decoder {
     cut: Option<String>,
 }
 
-/// How a reply ended.
 #[derive(Debug)]
 pub(super) enum ReplyEnd {
     Whole(Reply),

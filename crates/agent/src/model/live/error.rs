@@ -14,7 +14,6 @@ use crate::model::{ModelError, ModelErrorKind, catalog};
 /// How much of a provider's message is repeated.
 const REPEATED: usize = 400;
 
-/// The provider's own error report.
 #[derive(Debug, Default)]
 struct ProviderReport {
     message: Option<String>,

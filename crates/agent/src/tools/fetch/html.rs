@@ -1,150 +1,42 @@
 //! Converts HTML to readable text: headings, lists, links, code; no scripts, no styles, no tags. Pure, and never
 //! fails.
 //!
-//! Linear in the size of the page whatever it holds: pages are hostile input. Crates that build a document tree
-//! (html2text) are quadratic for deeply nested pages.
+//! Linear in the size of the page whatever it holds: pages are hostile input. `html5gum` splits the page into tags and
+//! words; crates that build a document tree (html2text) are quadratic for deeply nested pages.
 
-use std::borrow::Cow;
+use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
 
 /// Elements whose content is not for reading.
 const HIDDEN: [&str; 8] = ["script", "style", "noscript", "template", "svg", "iframe", "head", "canvas"];
-/// Elements that stand on lines of their own.
-const BLOCKS: [&str; 34] = [
-    "address",
-    "article",
-    "aside",
-    "blockquote",
-    "body",
-    "br",
-    "caption",
-    "dd",
-    "details",
-    "div",
-    "dl",
-    "dt",
-    "fieldset",
-    "figcaption",
-    "figure",
-    "footer",
-    "form",
-    "header",
-    "hr",
-    "html",
-    "li",
-    "main",
-    "nav",
-    "ol",
-    "option",
-    "p",
-    "pre",
-    "section",
-    "summary",
-    "table",
-    "tbody",
-    "thead",
-    "tr",
-    "ul",
-];
 
-/// The text of a page.
 pub(super) fn text(html: &str) -> String {
+    let mut emitter = DefaultEmitter::default();
+    // The content of scripts and the like is no markup.
+    emitter.naively_switch_states(true);
     let mut page = Page::default();
-    if let Some(title) = title(html) {
-        page.line();
-        page.words(&format!("# {title}"));
-        page.gap();
-    }
-    let mut rest = html;
-    while !rest.is_empty() {
-        let Some(open) = rest.find('<') else {
-            page.words(&entities(rest));
-            break;
-        };
-        page.words(&entities(&rest[..open]));
-        rest = &rest[open..];
-        rest = match Tag::read(rest) {
-            Some((tag, after)) => page.tag(&tag, after),
-            None => comment(rest).unwrap_or_else(|| {
-                page.words("<");
-                &rest[1..]
-            }),
-        };
+    for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
+        match token {
+            Token::StartTag(tag) => page.tag(&String::from_utf8_lossy(&tag.name), Some(&tag)),
+            Token::EndTag(tag) => page.tag(&String::from_utf8_lossy(&tag.name), None),
+            Token::String(words) => page.words(&String::from_utf8_lossy(&words).replace('\u{a0}', " ")),
+            Token::Comment(_) | Token::Doctype(_) | Token::Error(_) => {}
+        }
     }
     page.finish()
 }
 
-fn title(html: &str) -> Option<String> {
-    let start = find(html, "<title")?;
-    let inner = &html[start + html[start..].find('>')? + 1..];
-    let title = entities(&inner[..find(inner, "</title")?]).split_whitespace().collect::<Vec<_>>().join(" ");
-    Some(title).filter(|title| !title.is_empty())
-}
-
-/// Finds a word, ignoring ASCII case.
-fn find(text: &str, word: &str) -> Option<usize> {
-    let bytes = text.as_bytes();
-    let fits = |at: &usize| bytes[*at..at + word.len()].eq_ignore_ascii_case(word.as_bytes());
-    let last = bytes.len().checked_sub(word.len())?;
-    (0..=last).filter(|at| bytes[*at] == word.as_bytes()[0]).find(fits)
-}
-
-/// What comes after a comment or a declaration.
-fn comment(rest: &str) -> Option<&str> {
-    if let Some(inner) = rest.strip_prefix("<!--") {
-        return Some(inner.find("-->").map_or("", |end| &inner[end + 3..]));
-    }
-    let declares = rest.starts_with("<!") || rest.starts_with("<?");
-    declares.then(|| rest.find('>').map_or("", |end| &rest[end + 1..]))
-}
-
-struct Tag {
-    name: String,
-    closes: bool,
-    href: Option<String>,
-}
-
-impl Tag {
-    /// Reads a tag; returns it and the rest, or `None` if the bracket is literal.
-    fn read(rest: &str) -> Option<(Self, &str)> {
-        let inner = &rest[1..];
-        let (closes, inner) = inner.strip_prefix('/').map_or((false, inner), |inner| (true, inner));
-        if !inner.starts_with(|char: char| char.is_ascii_alphabetic()) {
-            return None;
-        }
-        let end = inner.find(|char: char| char.is_whitespace() || matches!(char, '>' | '/')).unwrap_or(inner.len());
-        let name = inner[..end].to_ascii_lowercase();
-        let (attributes, after) = attributes(&inner[end..]);
-        let href = (name == "a").then(|| href(attributes)).flatten();
-        Some((Self { name, closes, href }, after))
-    }
-}
-
-/// The attributes of a tag and what comes after it. A bracket in quotes does not end it.
-fn attributes(rest: &str) -> (&str, &str) {
-    let mut quote = None;
-    for (place, char) in rest.char_indices() {
-        match (quote, char) {
-            (None, '>') => return (&rest[..place], &rest[place + 1..]),
-            (None, '"' | '\'') => quote = Some(char),
-            (Some(open), char) if open == char => quote = None,
-            _ => {}
-        }
-    }
-    (rest, "")
-}
-
-fn href(attributes: &str) -> Option<String> {
-    let value = attributes[find(attributes, "href")? + 4..].trim_start().strip_prefix('=')?.trim_start();
-    let value = match value.chars().next()? {
-        quote @ ('"' | '\'') => value[1..].split(quote).next()?,
-        _ => value.split_whitespace().next()?,
-    };
-    let href = entities(value).into_owned();
-    Some(href).filter(|href| href.starts_with("http://") || href.starts_with("https://") || href.starts_with('/'))
+/// The target of a link; only of one that leads somewhere.
+fn href(tag: &StartTag<()>) -> Option<String> {
+    let target = String::from_utf8_lossy(tag.attributes.get(b"href".as_slice())?);
+    ["http://", "https://", "/"].iter().any(|begin| target.starts_with(begin)).then(|| target.into_owned())
 }
 
 #[derive(Default)]
 struct Page {
+    title: String,
+    in_title: bool,
+    /// The open element that hides its content.
+    hidden: Option<String>,
     text: String,
     /// Depth of `pre` elements.
     code: usize,
@@ -153,58 +45,72 @@ struct Page {
 }
 
 impl Page {
-    /// Handles a tag; returns what comes after everything that belongs to it.
-    fn tag<'a>(&mut self, tag: &Tag, after: &'a str) -> &'a str {
-        let name = tag.name.as_str();
-        if HIDDEN.contains(&name) && !tag.closes {
-            let end = format!("</{name}");
-            let Some(at) = find(after, &end) else { return "" };
-            return after[at..].find('>').map_or("", |close| &after[at + close + 1..]);
+    /// Handles a tag that opens an element, or one that closes it.
+    fn tag(&mut self, name: &str, opens: Option<&StartTag<()>>) {
+        if name == "title" {
+            self.in_title = opens.is_some() && self.title.is_empty();
         }
-        match (name, tag.closes) {
-            ("h1" | "h2" | "h3" | "h4" | "h5" | "h6", false) => {
+        if let Some(hidden) = &self.hidden {
+            if hidden == name && opens.is_none() {
+                self.hidden = None;
+            }
+            return;
+        }
+        match (name, opens) {
+            (_, Some(_)) if HIDDEN.contains(&name) => self.hidden = Some(name.to_owned()),
+            ("h1" | "h2" | "h3" | "h4" | "h5" | "h6", Some(_)) => {
                 self.gap();
                 let level = usize::from(name.as_bytes()[1] - b'0');
                 self.text.push_str(&"#".repeat(level));
                 self.text.push(' ');
             }
             ("h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "p" | "table" | "blockquote", _) => self.gap(),
-            ("ul" | "ol", _) => self.line(),
-            ("li", false) => {
+            ("li", Some(_)) => {
                 self.line();
                 self.text.push_str("- ");
             }
-            ("td" | "th", true) => self.text.push_str(" | "),
-            ("pre", false) => {
+            ("td" | "th", None) => self.text.push_str(" | "),
+            ("pre", Some(_)) => {
                 self.gap();
                 self.text.push_str("```\n");
                 self.code += 1;
             }
-            ("pre", true) if self.code > 0 => {
+            ("pre", None) if self.code > 0 => {
                 self.line();
                 self.text.push_str("```\n");
                 self.code -= 1;
             }
-            ("a", false) => {
-                if tag.href.is_some() {
+            ("a", Some(tag)) => {
+                let href = href(tag);
+                if href.is_some() {
                     self.text.push('[');
                 }
-                self.links.push(tag.href.clone());
+                self.links.push(href);
             }
-            ("a", true) => {
+            ("a", None) => {
                 if let Some(Some(href)) = self.links.pop() {
                     self.text.push_str("](");
                     self.text.push_str(&href);
                     self.text.push(')');
                 }
             }
-            _ if BLOCKS.contains(&name) => self.line(),
+            (
+                "address" | "article" | "aside" | "body" | "br" | "caption" | "dd" | "details" | "div" | "dl" | "dt"
+                | "fieldset" | "figcaption" | "figure" | "footer" | "form" | "header" | "hr" | "html" | "li" | "main"
+                | "nav" | "ol" | "option" | "pre" | "section" | "summary" | "tbody" | "thead" | "tr" | "ul",
+                _,
+            ) => self.line(),
             _ => {}
         }
-        after
     }
 
     fn words(&mut self, words: &str) {
+        if self.in_title {
+            return self.title.push_str(words);
+        }
+        if self.hidden.is_some() {
+            return;
+        }
         if self.code > 0 {
             return self.text.push_str(words);
         }
@@ -237,87 +143,10 @@ impl Page {
     }
 
     fn finish(self) -> String {
-        self.text.trim().to_owned()
+        let title = self.title.split_whitespace().collect::<Vec<_>>().join(" ");
+        let title = if title.is_empty() { title } else { format!("# {title}\n\n") };
+        (title + self.text.trim()).trim_end().to_owned()
     }
-}
-
-/// From the ampersand to the semicolon.
-const LONGEST_ENTITY: usize = 12;
-
-/// Decodes character references.
-fn entities(text: &str) -> Cow<'_, str> {
-    if !text.contains('&') {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('&') {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let end = rest.bytes().take(LONGEST_ENTITY).position(|byte| byte == b';');
-        let named = end.and_then(|end| Some((entity(&rest[1..end])?, end + 1)));
-        match named {
-            Some((char, length)) => {
-                out.push(char);
-                rest = &rest[length..];
-            }
-            None => {
-                out.push('&');
-                rest = &rest[1..];
-            }
-        }
-    }
-    out.push_str(rest);
-    Cow::Owned(out)
-}
-
-fn entity(name: &str) -> Option<char> {
-    if let Some(number) = name.strip_prefix('#') {
-        let code = match number.strip_prefix(['x', 'X']) {
-            Some(hex) => u32::from_str_radix(hex, 16).ok()?,
-            None => number.parse().ok()?,
-        };
-        return char::from_u32(code).filter(|char| !char.is_control() || char.is_whitespace());
-    }
-    Some(match name {
-        "amp" => '&',
-        "lt" => '<',
-        "gt" => '>',
-        "quot" => '"',
-        "apos" => '\'',
-        "nbsp" => ' ',
-        "copy" => '©',
-        "reg" => '®',
-        "trade" => '™',
-        "hellip" => '…',
-        "mdash" => '—',
-        "ndash" => '–',
-        "lsquo" => '‘',
-        "rsquo" => '’',
-        "ldquo" => '“',
-        "rdquo" => '”',
-        "laquo" => '«',
-        "raquo" => '»',
-        "bull" => '•',
-        "middot" => '·',
-        "times" => '×',
-        "rarr" => '→',
-        "larr" => '←',
-        "euro" => '€',
-        "pound" => '£',
-        "sect" => '§',
-        "deg" => '°',
-        "auml" => 'ä',
-        "ouml" => 'ö',
-        "uuml" => 'ü',
-        "Auml" => 'Ä',
-        "Ouml" => 'Ö',
-        "Uuml" => 'Ü',
-        "szlig" => 'ß',
-        "eacute" => 'é',
-        "egrave" => 'è',
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

@@ -135,7 +135,7 @@ proptest! {
                 }
                 Happening::TakeBack(which) => {
                     if let Some((id, _)) = asks.iter().rev().nth(which).cloned() {
-                        table.step(Input::TakenBack(id));
+                        table.step(Input::Withdrawn(id));
                     }
                 }
                 Happening::Summed(well) => {

@@ -1,6 +1,6 @@
-//! A session without a screen while it lives: events out, lines in, questions that nobody answers denied, signals heard.
+//! A running session without a screen: events out, lines in, unanswered questions denied, signals handled.
 //!
-//! How it is started and how the process ends after it is in `run`.
+//! `run` starts it, and decides how the process ends.
 
 use std::future::pending;
 use std::pin::pin;
@@ -24,21 +24,20 @@ use crate::exit::Exit;
 use crate::out::{self, Out, Unwritten};
 use crate::signals::Signals;
 
-/// After an interrupt: how long the agent has to end its turn.
+/// After an interrupt: time limit for the agent to end its turn.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(3);
-/// And then: how long it has to end.
+/// And then: time limit for the agent to end.
 const END_PATIENCE: Duration = Duration::from_secs(5);
-/// After an interrupt: how long whoever reads stdout has to take a last line.
+/// After an interrupt: time limit for the reader of stdout to take a last line.
 const WRITE_PATIENCE: Duration = Duration::from_secs(1);
 
 const NOBODY: &str = "nobody is there to answer: this session runs without a screen and takes no answers";
 const INPUT_ENDED: &str = "nobody is there to answer: the input has ended";
 
-/// A live session and its surroundings.
 pub(super) struct Headless<'a> {
     /// The number of the last event.
     seq: u64,
-    /// What stands at the end of the output was handed over.
+    /// The last line of the output was handed over.
     is_closed: bool,
     session: AgentSession,
     input: Input,
@@ -50,37 +49,37 @@ pub(super) struct Headless<'a> {
     open: Vec<Open>,
     tally: Tally,
     leave: Option<Leave>,
-    /// Others may answer.
+    /// Others may answer questions.
     has_door: bool,
-    /// Somebody interrupted twice.
+    /// The user interrupted twice.
     in_a_hurry: bool,
 }
 
-/// How it was left.
+/// How the session was left.
 pub(super) struct Left {
     pub(super) exit: Exit,
-    /// Nobody is to wait for anything any more.
+    /// The user interrupted twice: nothing may wait.
     pub(super) in_a_hurry: bool,
 }
 
-/// A question that waits, and until when.
+/// An open question, and when it is denied.
 struct Open {
     question: Question,
     until: Option<Instant>,
 }
 
-/// What happens next on the way out, and when.
+/// The next step after an interrupt, and its time.
 enum Leave {
     EndAt(Instant),
     GoAt(Instant),
 }
 
-/// The session is not followed to its end.
+/// Why a session is not followed to its end.
 enum Cut {
-    /// The output goes nowhere.
+    /// The output is lost.
     Unwritten(Unwritten),
     Interrupted,
-    /// Interrupted, and nobody takes what is written.
+    /// The user interrupted, and nobody reads stdout.
     Stuck,
 }
 
@@ -111,7 +110,7 @@ impl<'a> Headless<'a> {
         }
     }
 
-    /// Follows the session to its end, or until somebody interrupts twice, and lets go of it.
+    /// Follows the session to its end, or until the user interrupts twice, and then releases it.
     pub(super) async fn run(mut self) -> Left {
         let exit = self.until_over().await;
         Left { exit, in_a_hurry: self.in_a_hurry }
@@ -140,13 +139,13 @@ impl<'a> Headless<'a> {
                 self.in_a_hurry = true;
                 Exit::Interrupted
             }
-            // Whoever read it has seen enough.
+            // The reader has seen enough.
             Err(Cut::Unwritten(Unwritten::ReaderGone)) => Exit::Completed,
             Err(Cut::Unwritten(error)) => lost(&error),
         }
     }
 
-    /// The end of a session that is not followed to its own, for whoever takes it at once.
+    /// Writes the last line for a session that is not followed to its end, if the reader takes it at once.
     async fn last_words(&mut self) {
         let mut text = String::new();
         if !self.tally.has_ended() {
@@ -159,11 +158,11 @@ impl<'a> Headless<'a> {
         if !self.is_closed {
             text.push_str(&self.show.end());
         }
-        // Somebody is in a hurry: nobody is told what did not get out.
+        // After a second interrupt, lost output is not reported.
         timeout(HURRY, self.out.write(&text)).await.map(Result::ok).ok();
     }
 
-    /// Until the session has ended.
+    /// Follows the session to its end.
     async fn follow(&mut self) -> Result<(), Cut> {
         loop {
             let due = self.open.iter().filter_map(|open| open.until).min();
@@ -220,10 +219,10 @@ impl<'a> Headless<'a> {
         }
     }
 
-    /// Says no in the host's name. A question that was settled or withdrawn meanwhile needs no answer.
+    /// Denies a question in the host's name. A settled or withdrawn question needs no answer.
     async fn deny(&mut self, question: &Question, why: &str) {
         let Some(choice) = question.refusal() else {
-            // Nothing it offers says no: the turn itself has to end.
+            // None of its options denies: the turn itself has to end.
             self.tally.denied = true;
             self.session.cancel().await.unwrap_or_default();
             return;
@@ -232,12 +231,12 @@ impl<'a> Headless<'a> {
         let host = ClientRef::new("multitap", Door::Host);
         match self.session.decide_as(decide, host).await {
             Ok(_) => self.tally.denied = true,
-            // The agent takes nothing in any more; the question stays open and is tried again.
+            // The agent takes no command now; the question stays open, and another attempt follows.
             Err(Refusal::Busy) => {
                 let until = Some(Instant::now() + Duration::from_millis(100));
                 self.open.push(Open { question: question.clone(), until });
             }
-            // It was settled or withdrawn meanwhile.
+            // The question was settled or withdrawn meanwhile.
             Err(_) => {}
         }
     }
@@ -272,7 +271,7 @@ impl<'a> Headless<'a> {
         }
         self.session.call(call).await.map(drop).map_err(|refusal| {
             let kind = match refusal {
-                // The line is right, and what it wants is forbidden: the question waits for another answer.
+                // The line is valid, but not allowed: the question waits for another answer.
                 Refusal::Answer(Refused::EditRefused { .. }) => AgentErrorKind::PermissionDenied,
                 _ => AgentErrorKind::ProtocolError,
             };
@@ -280,7 +279,7 @@ impl<'a> Headless<'a> {
         })
     }
 
-    /// Tells of a line that led to nothing, as an event in its place. The session goes on.
+    /// Reports an input line without effect, as an event. The session goes on.
     async fn complain(&mut self, bad: BadLine) {
         if self.session.report(bad.into_error()).await.is_err() {
             tracing::warn!("a line of the input was not understood, and its error could not be told");
@@ -312,7 +311,7 @@ impl<'a> Headless<'a> {
         }
     }
 
-    /// Writes to stdout; a signal meanwhile is heard even if nobody reads.
+    /// Writes to stdout, and handles signals even if nobody reads.
     async fn write(&mut self, text: &str) -> Result<(), Cut> {
         if text.is_empty() {
             return Ok(());
@@ -337,11 +336,11 @@ impl<'a> Headless<'a> {
     }
 }
 
-/// What came of a write to stdout.
+/// The outcome of a write to stdout.
 enum Written {
     Undisturbed(Result<(), Unwritten>),
     Signalled(Result<(), Unwritten>),
-    /// A signal came, and nobody reads.
+    /// A signal came, and nobody reads stdout.
     Stuck,
 }
 
@@ -353,7 +352,7 @@ impl Leave {
     }
 }
 
-/// Waits for that moment; for ever if there is none.
+/// Waits until then; forever without a time.
 pub(super) async fn at(moment: Option<Instant>) {
     match moment {
         Some(moment) => sleep_until(moment).await,

@@ -1,4 +1,4 @@
-//! What stdin carries: text for the prompt, or lines for the session.
+//! Reads stdin: text for the prompt, or lines for the session.
 
 use std::io::IsTerminal as _;
 use std::pin::pin;
@@ -13,9 +13,9 @@ use crate::args::is_stdin;
 use crate::exit::Problem;
 use crate::out;
 
-/// How long stdin is waited for before anybody is told.
+/// How long stdin may be silent before a note says that it is read.
 const QUIETLY: Duration = Duration::from_secs(3);
-/// The longest text that is taken from stdin.
+/// The longest text taken from stdin.
 const LONGEST: u64 = 16 * 1024 * 1024;
 
 const EMPTY: &str = "the prompt is empty: multitap -p PROMPT";
@@ -25,7 +25,7 @@ pub(super) async fn prompt(words: Option<String>) -> Result<String, Problem> {
     let at_terminal = std::io::stdin().is_terminal();
     let prompt = match words {
         Some(words) if !is_stdin(&words) => {
-            // What somebody types into a terminal is not meant for us.
+            // Text typed into a terminal is not the prompt.
             let text = if at_terminal { None } else { piped().await? };
             match text {
                 Some(text) => format!("{}\n\n{words}", text.trim_end()),
@@ -41,7 +41,7 @@ pub(super) async fn prompt(words: Option<String>) -> Result<String, Problem> {
     Ok(prompt)
 }
 
-/// What is piped in, if anything is.
+/// The piped text, if any.
 pub(super) async fn if_piped() -> Result<Option<String>, Problem> {
     if std::io::stdin().is_terminal() { Ok(None) } else { piped().await }
 }
@@ -57,8 +57,8 @@ pub(super) fn first_prompt(words: Option<String>) -> Result<Option<String>, Prob
     }
 }
 
-/// All of stdin, as words and never as a command for the shell; nothing if it is blank. Whoever waits for a pipe that
-/// stays open is told so once.
+/// All of stdin, as text and never as a shell command; `None` if it is blank. If the pipe stays open, a note says so
+/// once.
 async fn piped() -> Result<Option<String>, Problem> {
     let mut bytes = Vec::new();
     let mut stdin = tokio::io::stdin().take(LONGEST + 1);
@@ -67,7 +67,7 @@ async fn piped() -> Result<Option<String>, Problem> {
         match timeout(QUIETLY, &mut read).await {
             Ok(ended) => ended,
             Err(_) => {
-                // Somebody who types the prompt knows it.
+                // A user who types the prompt knows it.
                 if !std::io::stdin().is_terminal() {
                     out::say("multitap: waiting for the end of stdin (close it or use </dev/null)…");
                 }
@@ -81,13 +81,13 @@ async fn piped() -> Result<Option<String>, Problem> {
     }
     let mut text = String::from_utf8_lossy(&bytes).into_owned();
     if text.starts_with('!') {
-        // Nobody typed it as a command: a file that begins with a picture does so too.
+        // Piped text is no shell command: a file may begin with a picture `![…]`.
         text.insert(0, ' ');
     }
     Ok((!text.trim().is_empty()).then_some(text))
 }
 
-/// Lines for the session, while there are any.
+/// The input lines for the session.
 #[derive(Debug)]
 pub(super) struct Input {
     lines: Option<Lines<Stdin>>,
@@ -103,17 +103,17 @@ impl Input {
         Self { lines: Some(Lines::new(tokio::io::stdin())), was_there: true }
     }
 
-    /// Whether somebody may still say something.
+    /// Whether more lines may come.
     pub(super) fn is_open(&self) -> bool {
         self.lines.is_some()
     }
 
-    /// Whether somebody could ever say something.
+    /// Whether there were input lines at all.
     pub(super) fn was_there(&self) -> bool {
         self.was_there
     }
 
-    /// The next line; nothing at the end. Cancel safe.
+    /// The next line; `None` at the end. Cancel safe.
     pub(super) async fn next(&mut self) -> Option<Line> {
         let lines = self.lines.as_mut()?;
         lines.next().await.unwrap_or_else(|error| {

@@ -1,4 +1,4 @@
-//! One line of `--input-format stream-json` to what it asks for.
+//! Parses a line of `--input-format stream-json`.
 
 use multitap_client::{Refusal, SessionCall};
 use multitap_event::{AgentError, AgentErrorKind, Image, Prompt};
@@ -6,12 +6,12 @@ use serde_json::{Map, Value};
 
 use crate::words::head;
 
-/// How much of a bad line is quoted.
+/// Most characters of a bad line that are quoted.
 const QUOTED: usize = 2000;
-/// How much of an unknown type is quoted.
+/// Most characters of an unknown type that are quoted.
 const QUOTED_TYPE: usize = 100;
 
-/// A line that leads to nothing, and why.
+/// A line without effect, and why.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct BadLine {
     kind: AgentErrorKind,
@@ -26,13 +26,12 @@ impl BadLine {
         Self { kind, why, line: format!("{head}{more}") }
     }
 
-    /// As an event shows it: nothing ends because of it, and the line is quoted.
+    /// The error event for it: a warning that quotes the line.
     pub(super) fn into_error(self) -> AgentError {
         AgentError::new(self.kind, self.why).native(self.line).warning()
     }
 }
 
-/// Reads a line.
 pub(super) fn parse(line: &str) -> Result<SessionCall, BadLine> {
     let bad = |kind, why: String| BadLine::new(kind, why, line);
     let value: Value = serde_json::from_str(line)
@@ -62,7 +61,6 @@ fn call(value: Value) -> Result<SessionCall, String> {
     }
 }
 
-/// The types that a line may have.
 fn types() -> String {
     let others = SessionCall::TYPES.iter().filter(|name| !matches!(**name, "clients" | "rules" | "snapshot"));
     others.copied().chain(["message", "user"]).collect::<Vec<_>>().join(", ")

@@ -1,4 +1,4 @@
-//! What a session without a screen prints: events, one object, or the answer as text. How the text looks is in `plain`.
+//! The output of a session without a screen: events, one object, or the answer as text. `plain` formats the text.
 //!
 //! Pure: event in, text for stdout and lines for stderr out.
 

@@ -1,4 +1,4 @@
-//! From what happened to an exit code.
+//! Derives the exit code from the events.
 
 use multitap_event::{AgentErrorKind, Event, EventKind, SessionEndReason, Severity, TurnStatus};
 
@@ -7,7 +7,7 @@ use crate::exit::Exit;
 /// What counts for the exit code.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    /// Somebody wanted us to end.
+    /// The user or a signal ended the session.
     pub(super) interrupted: bool,
     /// A question was left unanswered and denied.
     pub(super) denied: bool,
@@ -34,7 +34,7 @@ impl Tally {
         }
     }
 
-    /// Whether the session itself said that it is over.
+    /// Whether the session reported its end.
     pub(super) fn has_ended(&self) -> bool {
         self.ended.is_some()
     }
@@ -53,7 +53,7 @@ impl Tally {
             (Some(TurnStatus::Failed | TurnStatus::Interrupted), _) => failed,
             (_, Some(SessionEndReason::Failed | SessionEndReason::Timeout)) => failed,
             (Some(TurnStatus::Completed), _) => Exit::Completed,
-            // A prompt that never came to a turn is no success, whatever the agent says.
+            // Without a turn, a prompt did not succeed, whatever the agent says.
             (None, _) if self.prompted => failed,
             (None, _) => Exit::Completed,
         }

@@ -49,7 +49,7 @@ async fn end(session: &Session) -> bool {
 /// questions, and it can be resumed.
 async fn idle_since(host: &Host, session: &Session) -> Option<Timestamp> {
     let state = session.snapshot().await?;
-    if !state.is_at_rest() || !state.questions.open().is_empty() || !state.clients.is_empty() {
+    if !state.is_idle() || !state.questions.open().is_empty() || !state.clients.is_empty() {
         return None;
     }
     let kept = host.journal().find(session.id().to_string()).await.ok()?;

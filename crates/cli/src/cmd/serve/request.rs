@@ -91,16 +91,16 @@ pub(super) fn extras(wanted: Wanted, trust_all: bool, config: &mut SessionConfig
     let mut notices = Vec::new();
     if trust_all || wanted.by.role == Some(ClientRole::Owner) {
         let refused = |why| Refusal::InvalidSetting { setting: "mcp_servers".into(), why };
-        let (servers, notes) = settings::mcp_servers(&Value::Object(wanted.mcp_servers)).map_err(refused)?;
-        config.environment.extend(environment(wanted.environment)?);
+        let (servers, notes) = settings::mcp_servers(&Value::Object(wanted.open.mcp_servers)).map_err(refused)?;
+        config.environment.extend(environment(wanted.open.environment)?);
         config.mcp_servers.extend(servers);
-        config.allowed_tools.extend(wanted.allowed_tools);
+        config.allowed_tools.extend(wanted.open.allowed_tools);
         return Ok(notes);
     }
     for (setting, is_given) in [
-        ("allowed_tools", !wanted.allowed_tools.is_empty()),
-        ("mcp_servers", !wanted.mcp_servers.is_empty()),
-        ("environment", !wanted.environment.is_empty()),
+        ("allowed_tools", !wanted.open.allowed_tools.is_empty()),
+        ("mcp_servers", !wanted.open.mcp_servers.is_empty()),
+        ("environment", !wanted.open.environment.is_empty()),
     ] {
         if is_given {
             notices.push(format!(
@@ -129,6 +129,7 @@ fn environment(wanted: Map<String, Value>) -> Result<BTreeMap<String, String>, R
 #[cfg(test)]
 mod tests {
     use multitap_event::{AgentKind, ClientRef, Door};
+    use multitap_hub::OpenCall;
     use serde_json::json;
 
     use super::*;
@@ -225,13 +226,7 @@ mod tests {
         let Value::Object(environment) = json!({"A": "b"}) else { panic!("an object") };
         Wanted {
             by: ClientRef { role, ..ClientRef::new("test", Door::A2a) },
-            workspace: None,
-            agent: None,
-            model: None,
-            approval_mode: None,
-            allowed_tools: vec!["Bash".to_owned()],
-            mcp_servers,
-            environment,
+            open: OpenCall { allowed_tools: vec!["Bash".to_owned()], mcp_servers, environment, ..OpenCall::default() },
         }
     }
 
@@ -256,11 +251,11 @@ mod tests {
     #[test]
     fn what_a_trusted_client_gets_wrong_is_said_without_its_secrets() {
         let mut bad = wanted(Some(ClientRole::Owner));
-        bad.environment.insert("B=C".to_owned(), "secret".into());
+        bad.open.environment.insert("B=C".to_owned(), "secret".into());
         let error = why(extras(bad, false, &mut SessionConfig::new(AgentKind::Builtin)));
         assert!(error.starts_with("environment: ") && !error.contains("secret"), "{error}");
         let mut bad = wanted(Some(ClientRole::Owner));
-        bad.mcp_servers.insert("x".to_owned(), json!({}));
+        bad.open.mcp_servers.insert("x".to_owned(), json!({}));
         let error = why(extras(bad, false, &mut SessionConfig::new(AgentKind::Builtin)));
         assert!(error.starts_with("mcp_servers: "), "{error}");
     }

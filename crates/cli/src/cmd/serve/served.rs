@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use multitap_event::{AgentCommand, AgentKind, ClientRef, Door, Mode, SessionConfig, SessionId};
-use multitap_hub::{Journal, JournalError, Linger, Open, OpenError, Refusal, Session, SessionRecord, Which};
+use multitap_adapter::AgentInfo;
+use multitap_event::{AgentCommand, AgentKind, AgentType, ClientRef, Door, Mode, SessionConfig, SessionId};
+use multitap_hub::{
+    AgentSummary, Journal, JournalError, Linger, Open, OpenError, Refusal, Session, SessionRecord, Which,
+};
 use multitap_serve::{Host as ServeHost, Hosted, Opened, Peer, PeerIdentity, Wanted};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::spawn_blocking;
@@ -15,6 +18,7 @@ use tokio::time::timeout;
 use super::{idle, request};
 use crate::args::{AgentArgs, ServeArgs, SessionArgs};
 use crate::exit::Problem;
+use crate::file_lists::FileLists;
 use crate::host::{Host, about_log};
 use crate::settings::Trust;
 use crate::{door, launch, settings};
@@ -45,6 +49,7 @@ struct Inner {
     /// Only one session is resumed at a time: a second request finds it open.
     resuming: Semaphore,
     address: watch::Sender<Option<String>>,
+    files: FileLists,
 }
 
 /// The request of a client as granted.
@@ -67,6 +72,7 @@ impl Served {
             making_room: Semaphore::new(1),
             resuming: Semaphore::new(1),
             address: watch::Sender::new(None),
+            files: FileLists::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -137,22 +143,46 @@ impl Inner {
         session.folder.as_deref().is_some_and(|folder| request::is_inside(folder, &self.roots))
     }
 
+    /// The agents that a session can have.
+    fn agents(&self) -> Result<Vec<AgentSummary>, Refusal> {
+        let folder = request::workspace(None, &self.roots)?;
+        let settings = settings::of(&folder, Trust::of(self.with.trust)).map_err(unfit)?;
+        let default = launch::agent(self.with.agent.as_deref(), &settings).map_err(unfit)?.agent_type();
+        let summary = |agent: AgentType, is_installed, install: Option<&str>| AgentSummary {
+            name: agent.as_str().to_owned(),
+            is_default: agent == default,
+            is_installed,
+            install: install.map(str::to_owned),
+        };
+        let mut agents: Vec<AgentSummary> = AgentInfo::programs()
+            .map(|(info, program)| {
+                let is_installed = launch::program(info.agent, &settings).found.is_some();
+                summary(info.agent, is_installed, Some(program.install))
+            })
+            .collect();
+        if default == AgentType::Acp || settings.of(AgentType::Acp).command.is_some() {
+            agents.push(summary(AgentType::Acp, true, None));
+        }
+        agents.push(summary(AgentType::Builtin, true, None));
+        Ok(agents)
+    }
+
     /// The session that a client wishes for, as far as this host allows it.
     fn grant(&self, wanted: Wanted) -> Result<GrantedSession, Refusal> {
-        let folder = request::workspace(wanted.workspace.as_deref(), &self.roots)?;
+        let folder = request::workspace(wanted.open.cwd.as_deref(), &self.roots)?;
         let settings = settings::of(&folder, Trust::of(self.with.trust)).map_err(unfit)?;
         let mut options = SessionArgs::of(self.with.clone());
         let own = options.with.agent.clone();
-        options.with.agent = request::agent(wanted.agent.as_deref(), own.clone(), &settings)?;
+        options.with.agent = request::agent(wanted.open.agent.as_deref(), own.clone(), &settings)?;
         if own.is_some() && options.with.agent != own {
             // These arguments were chosen for another agent.
             options.with.agent_arg.clear();
             options.with.model = None;
         }
-        options.with.model = wanted.model.clone().or(options.with.model);
+        options.with.model = wanted.open.model.clone().or(options.with.model);
         let mut config = launch::config(&options, &settings, folder, None).map_err(unfit)?;
         let (agent, ceiling) = (config.agent.agent_type(), config.mode.clone());
-        if let Some(word) = &wanted.approval_mode {
+        if let Some(word) = &wanted.open.mode {
             config.mode = Some(Mode::Unified(request::mode(word, config.mode.as_ref(), agent)?));
         }
         let mut notices = request::extras(wanted, self.trust_client_settings, &mut config)?;
@@ -204,6 +234,19 @@ impl Inner {
 impl ServeHost for Served {
     fn shared(&self) -> Option<Session> {
         None
+    }
+
+    fn live(&self) -> Vec<Session> {
+        self.inner.host.live()
+    }
+
+    fn agents(&self) -> Hosted<'_, Vec<AgentSummary>> {
+        let inner = self.inner.clone();
+        Box::pin(blocking(move || inner.agents()))
+    }
+
+    fn files(&self, folder: &Path, query: &str) -> Vec<String> {
+        self.inner.files.find(folder, query)
     }
 
     fn find(&self, session: &SessionId) -> Option<Session> {

@@ -40,7 +40,6 @@ struct AttachTarget {
     folder: Option<PathBuf>,
 }
 
-/// Finds the session.
 async fn find(to: &str) -> Result<AttachTarget, Problem> {
     if let Some(url) = door::url_of(to) {
         let address = Address::parse(&url).map_err(|error| Problem::usage(error.to_string()))?;

@@ -142,6 +142,14 @@ impl Agent {
         }
     }
 
+    /// Whether a cancelled turn cancels the call of an MCP server that goes on. Gemini CLI stops waiting and says nothing.
+    pub(crate) fn cancels_calls(self) -> bool {
+        match self {
+            Self::Claude | Self::Codex | Self::Acp | Self::Builtin(_) => true,
+            Self::Gemini => false,
+        }
+    }
+
     /// Whether its model hears what somebody said with a no.
     pub(crate) fn hears_feedback(self) -> bool {
         match self {

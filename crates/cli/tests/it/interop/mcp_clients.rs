@@ -87,21 +87,41 @@ fn interop_the_conformance_scenarios_pass() {
     let line = server.line_by(Instant::now() + PATIENCE).expect("it says where it listens");
     let url = line.strip_prefix("multitap mcp listening on ").unwrap();
     let scenarios = [
+        ("2025-06-18", "server-initialize"),
+        ("2025-06-18", "server-session-lifecycle"),
         ("2025-11-25", "server-initialize"),
+        ("2025-11-25", "server-session-lifecycle"),
         ("2025-11-25", "ping"),
         ("2025-11-25", "tools-list"),
         ("2025-11-25", "server-sse-multiple-streams"),
+        ("2025-11-25", "server-sse-polling"),
         ("2025-11-25", "dns-rebinding-protection"),
         ("2026-07-28", "tools-list"),
+        ("2026-07-28", "server-sse-multiple-streams"),
         ("2026-07-28", "http-header-validation"),
         ("2026-07-28", "dns-rebinding-protection"),
+        ("2026-07-28", "input-required-result-unsupported-methods"),
     ];
-    for (version, scenario) in scenarios {
+    let run = |version: &str, scenario: &str| {
         let mut command = remote.node(&conformance);
         command.args(["server", "--url", url, "--scenario", scenario, "--spec-version", version]);
         command.arg("-o").arg(remote.scene.scratch.path("out"));
-        let told = output(command);
+        command
+    };
+    for (version, scenario) in scenarios {
+        let told = output(run(version, scenario));
         assert!(told.contains("0 failed"), "{scenario} of {version}: {told}");
+    }
+    // These fail where they want tools of their own, or prompts and resources, which this server does not have.
+    for (scenario, passed, missing) in [
+        ("server-stateless", "24/28", "Not testable: server does not list the diagnostic tool"),
+        ("caching", "4/7", "returned JSON-RPC error -32601"),
+    ] {
+        let told = run("2026-07-28", scenario).output().unwrap();
+        let told = String::from_utf8_lossy(&told.stdout);
+        assert!(told.contains(&format!("Passed: {passed}")), "{scenario}: {told}");
+        let errors: Vec<&str> = told.lines().filter(|line| line.trim_start().starts_with("Error: ")).collect();
+        assert!(!errors.is_empty() && errors.iter().all(|error| error.contains(missing)), "{scenario}: {errors:#?}");
     }
     server.signal("-TERM", &remote.scene.scratch);
     server.wait().exits(0);

@@ -1,4 +1,4 @@
-//! The agent of a session: on its way, there, or gone.
+//! The agent of a session: starting, running, or gone.
 
 use std::future::pending;
 
@@ -13,7 +13,7 @@ use crate::launch::Launching;
 use crate::protocol::Refusal;
 use crate::session::outbox::Effect;
 
-/// Hears whether the agent came up.
+/// Called when the agent runs, or could not start.
 pub(super) type WhenUp = Box<dyn FnOnce(Result<(), LaunchError>) + Send>;
 
 pub(super) enum Agent {
@@ -24,46 +24,46 @@ pub(super) enum Agent {
     },
     Up {
         events: mpsc::Receiver<Draft>,
-        /// Dropped when the agent is to go.
+        /// Dropped to end the agent.
         commands: Option<mpsc::Sender<Command>>,
         steers: bool,
         reviews: mpsc::Sender<EditReview>,
-        /// It had its last words.
+        /// It reported its end.
         ended: bool,
-        /// Until its first words: the log of a session begins with them.
+        /// Until its first event: the log of a session begins with it.
         when_up: Option<WhenUp>,
     },
 }
 
-/// Why nobody judges an edited answer.
+/// Why an edited answer is not judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotReviewed {
     NoAgent,
     Busy,
-    /// The agent takes no edited answers.
+    /// The agent accepts no edited answers.
     TakesNone,
 }
 
-/// What is heard of an agent.
+/// What an agent reports.
 pub(super) enum News {
     Started(Result<AgentLink, LaunchError>),
-    /// It told something.
+    /// It sent events.
     Told,
     /// It can take a command.
     HasRoom,
     Gone,
 }
 
-/// What is listened for.
+/// What the session listens for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ear {
-    /// What the agent tells can be taken in.
+    /// There is room for its events.
     pub(super) listens: bool,
-    /// Something waits to be handed to it.
+    /// A command waits for it.
     pub(super) wants_room: bool,
 }
 
-/// What comes next of the agent. Cancel safe.
+/// The agent's next news. Cancel safe.
 pub(super) async fn news(agent: &mut Agent, drafts: &mut Vec<Draft>, ear: Ear) -> News {
     match agent {
         Agent::Gone => pending().await,
@@ -76,7 +76,7 @@ pub(super) async fn news(agent: &mut Agent, drafts: &mut Vec<Draft>, ear: Ear) -
     }
 }
 
-/// Comes back when there is a place in the queue; never, if nobody reads it any more.
+/// Returns when there is room in the queue; never, if nobody reads it any more.
 async fn has_room(commands: Option<&mpsc::Sender<Command>>) {
     let permit = match commands {
         Some(commands) => commands.reserve().await.ok(),
@@ -97,7 +97,7 @@ impl Agent {
         })
     }
 
-    /// Hands an edited answer to whoever judges it for this agent.
+    /// Sends an edited answer to the agent's judge.
     pub(super) fn review(&self, review: EditReview) -> Result<(), NotReviewed> {
         let Self::Up { reviews, commands: Some(_), ended: false, .. } = self else { return Err(NotReviewed::NoAgent) };
         reviews.try_send(review).map_err(|error| match error {
@@ -110,14 +110,14 @@ impl Agent {
         matches!(self, Self::Up { steers: true, .. })
     }
 
-    /// Asks it to go; it has its last words.
+    /// Asks the agent to end; its last events still count.
     pub(super) fn let_go(&mut self) {
         if let Self::Up { commands, .. } = self {
             *commands = None;
         }
     }
 
-    /// The same, and one that is on its way does not come.
+    /// The same, and cancels a start.
     pub(super) fn end(&mut self) {
         self.let_go();
         if matches!(self, Self::Starting { .. }) {
@@ -127,12 +127,12 @@ impl Agent {
 }
 
 impl SessionTask {
-    /// Starts the agent as it is configured.
+    /// Starts the agent with the current configuration.
     pub(super) fn start(&mut self, when_up: WhenUp) {
         self.agent = Agent::Starting { launching: self.launch.launch(self.config.clone()), when_up };
     }
 
-    /// Starts it again, with the conversation it had.
+    /// Restarts it with its conversation.
     pub(super) fn start_again(&mut self, when_up: WhenUp) {
         if let Some(native_id) = self.state.conversation() {
             let resume = Resume::Session { native_id: native_id.to_owned(), at: None };
@@ -146,7 +146,7 @@ impl SessionTask {
             News::Started(started) => self.on_started(started),
             News::Told => {
                 for draft in drafts.drain(..) {
-                    // Whatever comes after its last words is not heard.
+                    // Events after its end are ignored.
                     let Agent::Up { ended: ended @ false, when_up, .. } = &mut self.agent else { continue };
                     *ended = matches!(draft.kind, EventKind::SessionEnded(_));
                     let when_up = when_up.take_if(|_| *ended || matches!(draft.kind, EventKind::SessionStarted(_)));
@@ -156,7 +156,7 @@ impl SessionTask {
                     }
                 }
             }
-            // It is handed over as soon as everything else is done.
+            // A waiting command is handed over in the next step.
             News::HasRoom => {}
             News::Gone => self.on_gone(),
         }
@@ -171,7 +171,7 @@ impl SessionTask {
                 self.restart = Restart::No;
             }
             Err(error) => {
-                // Others look on: they have to know as well.
+                // Other clients have to know as well.
                 if self.state.seq > 0 {
                     self.tell(EventKind::Error(AgentError::from(error.clone())));
                 }

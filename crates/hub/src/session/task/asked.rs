@@ -1,4 +1,4 @@
-//! What clients ask of a session, one by one: checked here, told as events, and answered when those are kept.
+//! Calls of clients: checked here, recorded as events, and answered when those are stored.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::session::{Join, Joined, Place, WhenBusy};
 use crate::state::{Presence, Queued};
 use crate::tail::Reader;
 
-/// How many clients may read a session at once.
+/// Most clients that may read a session at once.
 const CLIENTS: usize = 4096;
 
 impl SessionTask {
@@ -80,7 +80,7 @@ impl SessionTask {
             return self.reply(reply, Err(Refusal::TooManyClients));
         }
         let Join { mut client, from, patience, announce } = join;
-        // Nothing comes after the end of a session that ends with its agent.
+        // No event follows the end of a session that ends with its agent.
         let was_awaited = matches!(self.first_reader, FirstReader::AwaitedUntil(_));
         let announce = announce && !was_awaited;
         self.first_reader = FirstReader::Joined;
@@ -116,12 +116,12 @@ impl SessionTask {
         if self.state.agent != Presence::Here {
             return self.prompt_without_agent(prompt, from).map(|()| id);
         }
-        if self.state.is_at_rest() && self.first.is_none() && self.restart != Restart::WhenIdle {
+        if self.state.is_idle() && self.first.is_none() && self.restart != Restart::WhenIdle {
             let permit = self.agent.permit()?;
             self.hand_over(permit, prompt, from);
             return Ok(id);
         }
-        // A command for the shell is no part of a turn, nor takes it anything in.
+        // A shell command is not part of a turn, and cannot be steered.
         let is_shell_command = prompt.shell_line().is_some() && from.is_owner();
         match when_busy {
             WhenBusy::Queue => self.queue(prompt, from, false)?,
@@ -135,7 +135,7 @@ impl SessionTask {
                 self.tell(EventKind::UserMessage(message));
                 self.hand(permit, Command::Steer(prompt));
             }
-            // The turn is about to begin and takes nothing in yet: it comes next.
+            // The turn is about to begin and cannot be steered yet: the prompt comes next.
             WhenBusy::Steer => self.queue(prompt, from, true)?,
             WhenBusy::Interrupt => {
                 let permit = self.agent.permit()?;
@@ -148,14 +148,14 @@ impl SessionTask {
         Ok(id)
     }
 
-    /// Whether a prompt of that id waits or is being worked on: one of two would be taken for the other.
+    /// Whether a queued or running prompt has that id: two of them could not be told apart.
     fn is_taken(&self, id: &PromptId) -> bool {
         let first = self.first.as_ref().and_then(|first| first.prompt_id.as_ref());
         let waiting = self.state.queue.iter().filter_map(|queued| queued.prompt.prompt_id.as_ref());
         waiting.chain(first).chain(&self.state.in_flight).any(|taken| taken == id)
     }
 
-    /// The agent is on its way, or has to be started again.
+    /// The agent is starting, or has to be restarted.
     fn prompt_without_agent(&mut self, prompt: Prompt, from: ClientRef) -> Result<(), Refusal> {
         let lingers = self.linger == Linger::UntilClosed;
         match self.agent {
@@ -163,7 +163,7 @@ impl SessionTask {
             Agent::Up { .. }
                 if lingers || self.restart == Restart::WhenIdle || self.state.agent == Presence::NotYet =>
             {
-                // If it is about to go, it is started again.
+                // An agent that is ending is restarted.
                 if self.restart == Restart::No {
                     self.restart = Restart::WhenGone;
                 }
@@ -186,7 +186,7 @@ impl SessionTask {
         Ok(())
     }
 
-    /// Whether more can be told: not while nobody keeps or reads what was.
+    /// Whether there is room for more events: not while they are neither stored nor read.
     pub(super) fn room(&self) -> Result<(), Refusal> {
         if self.outbox.has_room() && !self.tail.is_full() { Ok(()) } else { Err(Refusal::Busy) }
     }

@@ -1,7 +1,7 @@
 //! Answers to questions: which of them become rulings.
 //!
-//! An edited answer runs something that nobody asked about yet, so the agent judges it first. The session goes on
-//! meanwhile: whoever answers in that time may win, and a refused edit leaves the question open for everybody.
+//! An edited answer runs something that nobody asked about, so the agent judges it first. The session goes on
+//! meanwhile: another answer may win, and a refused edit leaves the question open for everybody.
 
 use std::time::Duration;
 
@@ -18,19 +18,19 @@ use super::agent::NotReviewed;
 use crate::protocol::{Refusal, SessionReply};
 use crate::session::ask::Reply;
 
-/// How many edited answers of a session may be under review at once; one more is refused.
+/// Most edited answers of a session under review; one more is refused.
 const REVIEWS: usize = 16;
-/// How long an agent may take to judge one. After that it is refused.
+/// Time limit for the agent to judge one. After that it is refused.
 const REVIEW_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Edited answers that the agent judges.
 #[derive(Debug, Default)]
 pub(super) struct Reviews(JoinSet<Reviewed>);
 
-/// An edited answer and what the agent says of it.
+/// An edited answer and the agent's judgement.
 #[derive(Debug)]
 pub(super) struct Reviewed {
-    /// The question and the mode that it was judged by.
+    /// The question and the mode at the time of the review.
     question: Box<Question>,
     mode: Option<ApprovalMode>,
     decide: Decide,
@@ -40,12 +40,12 @@ pub(super) struct Reviewed {
 }
 
 impl Reviews {
-    /// The next that is judged; never, while none is under review. Cancel safe.
+    /// The next judged answer; never, while none is under review. Cancel safe.
     pub(super) async fn next(&mut self) -> Reviewed {
         loop {
             match self.0.join_next().await {
                 Some(Ok(reviewed)) => return reviewed,
-                // Its reply is dropped with it: the caller hears that the session has no answer.
+                // Its reply is dropped with it: the caller learns that the session has no answer.
                 Some(Err(error)) => tracing::error!(%error, "the review of an edited answer failed"),
                 None => std::future::pending().await,
             }
@@ -54,7 +54,6 @@ impl Reviews {
 }
 
 impl SessionTask {
-    /// Somebody answers a question.
     pub(super) fn answer(&mut self, decide: Decide, by: ClientRef, reply: Reply<SessionReply>) {
         match self.judge(&decide, by.clone()) {
             Ok(ruling) if ruling.edited => self.review(decide, by, reply),
@@ -66,7 +65,7 @@ impl SessionTask {
         }
     }
 
-    /// Lets an answer without an edit count.
+    /// Accepts an answer without an edit.
     pub(super) fn decide(&mut self, decide: Decide, by: ClientRef) -> Result<Ruling, Refusal> {
         let ruling = self.judge(&decide, by)?;
         match ruling.edited {
@@ -113,7 +112,7 @@ impl SessionTask {
         });
     }
 
-    /// The agent has judged an edited answer. Others may have answered meanwhile, and things may have changed.
+    /// The agent has judged an edited answer. Others may have answered meanwhile, and the state may have changed.
     pub(super) fn on_reviewed(&mut self, reviewed: Reviewed) {
         let Reviewed { question, mode, decide, by, reply, verdict } = reviewed;
         let ruling = self.judge(&decide, by).and_then(|ruling| {
@@ -134,11 +133,11 @@ impl SessionTask {
 
     fn settle(&mut self, decide: Decide, ruling: Ruling) -> Result<Ruling, Refusal> {
         self.room()?;
-        // A place in the agent's queue first: a ruling that the agent never hears of would be a lie.
+        // A place in the agent's queue first: a ruling that never reaches the agent would be a lie.
         let permit = self.agent.permit()?;
         let rule = self.state.questions.question(&decide.question_id).and_then(|asked| Rule::of(asked, &ruling));
         self.deadlines.retain(|(question, _)| *question != decide.question_id);
-        // What follows comes from this answer, whoever sent the command.
+        // A later change of the mode follows from this answer, not from the slash command.
         self.forget_slash_command();
         self.tell(EventKind::PermissionSettled(ruling.clone()));
         if let Some(rule) = rule {

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_could_be_taken_for_a_mark_has_no_mould() {
+    fn a_place_that_could_be_taken_for_a_mark_has_no_template() {
         let mut scope = Arc::new(FrameScope::first("session"));
         FrameScope::make_mut(&mut scope).model = Some(ID.into());
         assert!(TextTemplate::compile(&scope, FORM).is_none());

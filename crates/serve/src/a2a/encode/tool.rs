@@ -1,4 +1,4 @@
-//! A tool call on the wire: whole, with what is asked about it and what came of it.
+//! A tool call as A2A data: complete, with its question and its result.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ pub(super) fn data(view: &ToolView, turn: Option<&str>, spelling: Spelling) -> V
     }
 }
 
-/// The sort of tool, in the shipped server's words.
+/// The kind of tool, in the shipped server's words.
 fn kind(kind: ToolKind) -> &'static str {
     match kind {
         ToolKind::Shell => "execute",
@@ -59,7 +59,7 @@ fn call(view: &ToolView) -> ToolCall {
     }
 }
 
-/// The files that a call changes, where neither its question nor its output shows them. The extension has no field for
+/// The files that a call changes, where neither its question nor its output has them. The extension has no field for
 /// that.
 pub(super) fn changes(view: &ToolView) -> Option<Value> {
     if view.asked.is_some() || view.status == ToolStatus::Succeeded {
@@ -88,7 +88,7 @@ pub(super) fn changes(view: &ToolView) -> Option<Value> {
     }
 }
 
-/// What came of it: exactly one of the two once it is over.
+/// The result: exactly one of the two once the call is over.
 fn result(view: &ToolView) -> (Option<ToolOutput>, Option<ErrorDetails>) {
     match view.status {
         ToolStatus::Pending | ToolStatus::Executing => (None, None),
@@ -116,13 +116,13 @@ fn output(view: &ToolView) -> ToolOutput {
     }
 }
 
-/// What changed, where the agent does not tell the files' whole text.
+/// The changed lines, where the agent does not report whole files.
 fn lines_changed(view: &ToolView) -> String {
     let told = view.changes.iter().map(|change| change.diff.as_deref().unwrap_or(&change.file_path));
     told.collect::<Vec<_>>().join("\n")
 }
 
-/// What was answered, where the answer is all there is.
+/// The answer to a question, where the call has no other result.
 fn answer(view: &ToolView) -> String {
     let ruling = view.ruling.as_ref().filter(|_| view.end.is_none());
     ruling.map(|ruling| ruling.selected_option_id.as_str().to_owned()).unwrap_or_default()
@@ -200,7 +200,7 @@ fn asked(question: &AskedQuestion) -> String {
     format!("{}{labels}", question.question)
 }
 
-/// Of a page to be fetched the title may have the address and the text what for; of a form, who asks and what about.
+/// For a page to fetch, the title may have the address and the text the reason; for a form, who asks and about what.
 fn entitled(question: &Question, text: &str) -> ConfirmationDetails {
     let is_new = |words: &&str| !text.contains(words);
     let title = Some(question.title.as_str()).filter(is_new);

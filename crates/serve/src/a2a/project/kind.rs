@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::a2a::frame::StateChange;
 
-/// Whether clients are shown nothing when it happens: it only says what later frames carry, or has no form here.
+/// Whether no frame shows the event: it only affects later frames, or A2A has no form for it.
 pub(super) fn is_quiet(kind: &EventKind) -> bool {
     if let EventKind::System(note) = kind {
         return news(note).is_none();
@@ -34,7 +34,7 @@ pub(super) fn is_quiet(kind: &EventKind) -> bool {
     )
 }
 
-/// What clients have to know of a notice: whether the log is durable.
+/// The part of a notice that clients need: whether the log is durable.
 pub(super) fn news(note: &SystemNote) -> Option<StateChange> {
     match note.subtype.as_str() {
         SystemSubtype::LOG => {

@@ -1,4 +1,4 @@
-//! The tool calls of a turn as their clients see them, and which part of each has been shown.
+//! The tool calls of a turn, and how much of each clients have seen.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use multitap_hub::{LiveOutput, State};
 use super::super::cursor::Cursor;
 use super::super::frame::{Body, ToolStatus, ToolView};
 
-/// How long it is waited whether a call is asked about, before it is shown.
+/// How many milliseconds a call waits for its question before it is shown.
 const UNASKED: u64 = 100;
-/// How long before it is shown as one that runs, though nothing says so: some agents take a while from the call to
-/// the question, and what ran would wait again.
+/// After how many milliseconds it is shown as running without any report of that: some agents ask late, and a running
+/// call would wait again.
 const BEGUN: u64 = 3000;
-/// How many calls of a turn are at hand; the oldest that are over go first.
+/// Most calls of a turn in memory; the oldest finished ones are dropped first.
 const CALLS: usize = 256;
 
 #[derive(Debug, Clone, Default)]
@@ -29,11 +29,11 @@ pub(super) struct Tools {
 #[derive(Debug, Clone)]
 struct Call {
     view: ToolView,
-    /// The event that began it, and when.
+    /// Its first event, and the time of that.
     cursor: Cursor,
     at: Timestamp,
     shown: Shown,
-    /// The question it was asked about last.
+    /// Its last question.
     question: Option<QuestionId>,
 }
 
@@ -46,10 +46,10 @@ enum Shown {
     Over,
 }
 
-/// Something to be shown because its time has come.
+/// A frame that is due without an event.
 #[derive(Debug)]
 pub(super) struct Due {
-    /// The place it has in the log, if it has one.
+    /// Its place in the log, if it has one.
     pub(super) cursor: Option<Cursor>,
     pub(super) at: Option<Timestamp>,
     pub(super) view: ToolView,
@@ -71,7 +71,7 @@ impl Call {
         self.shown == Shown::Over
     }
 
-    /// When there is more to be shown of it although nothing happens.
+    /// When its next frame is due without an event.
     fn due(&self) -> Option<Timestamp> {
         let after = match self.shown {
             Shown::Nothing => UNASKED,
@@ -106,7 +106,7 @@ impl Call {
 }
 
 impl Tools {
-    /// Those of a session in the middle of a turn.
+    /// The calls of a session in the middle of a turn.
     pub(super) fn amid(state: &State) -> Self {
         let mut tools = Self::default();
         for tool in &state.tools {
@@ -124,18 +124,18 @@ impl Tools {
         tools
     }
 
-    /// Another turn begins. What is still asked stays: somebody has to answer it.
+    /// Another turn begins. Calls with an open question stay.
     pub(super) fn clear(&mut self) {
         self.calls.retain(|call| call.view.asked.is_some());
         self.live = LiveOutput::default();
     }
 
-    /// Lets go of calls that are over: nothing more is shown of them, whatever comes.
+    /// Drops finished calls: no later event shows them again.
     pub(super) fn forget(&mut self) {
         self.calls.retain(|call| !call.is_over());
     }
 
-    /// Whether all calls are over, and so is their output.
+    /// Whether all calls and their output are over.
     pub(super) fn is_clear(&self) -> bool {
         self.calls.iter().all(Call::is_over) && self.live.due().is_none()
     }
@@ -157,7 +157,7 @@ impl Tools {
         {
             self.calls.remove(over);
         }
-        // What was asked about before it began is known already.
+        // A question may come before the start of its call.
         match self.calls.iter_mut().find(|known| known.is(&call.tool_id) && !known.is_over()) {
             Some(known) => known.view.call = Arc::new(call.clone()),
             None => self.calls.push(Call::new(call.clone(), Cursor::new(seq, 0), at)),
@@ -171,7 +171,7 @@ impl Tools {
         }
     }
 
-    /// When something is to be shown although nothing happens.
+    /// When the next frame is due without an event.
     pub(super) fn due(&self) -> Option<Timestamp> {
         let begins = self.calls.iter().filter_map(Call::due).min();
         let live = self.live.due().map(|since| Timestamp::from_millis(millis(since)));
@@ -193,7 +193,7 @@ impl Tools {
             self.live.take_due(since).into_iter().map(|(tool, text)| (tool, text.into())).collect();
         for (tool, text) in live {
             let Some(call) = self.find(&tool) else { continue };
-            // While it is asked about, and once it is over, it shows something else.
+            // While a question is open, and after its end, a call shows no output.
             if call.shown == Shown::Executing {
                 call.view.live = Some(text);
                 due.push(Due { cursor: None, at: None, view: call.view.clone() });
@@ -202,14 +202,14 @@ impl Tools {
         due
     }
 
-    /// The calls that nobody has seen yet, but the one that is asked about now.
+    /// The calls that clients have not seen, except the one of the current question.
     pub(super) fn take_pending(&mut self, asked: Option<&ToolId>) -> Vec<(Cursor, Timestamp, ToolView)> {
         let unseen = self.calls.iter_mut().filter(|call| call.shown == Shown::Nothing);
         let unseen = unseen.filter(|call| asked.is_none_or(|asked| !call.is(asked)));
         unseen.map(|call| (call.cursor, call.at, call.pending())).collect()
     }
 
-    /// It is at work: shown as running, if it was not yet.
+    /// The call reports progress: it is shown as running, if it was not yet.
     pub(super) fn progressed(&mut self, progress: &ToolProgress) -> Option<ToolView> {
         let call = self.calls.iter_mut().rev().find(|call| call.is(&progress.tool_id))?;
         if call.is_over() || call.view.asked.is_some() {
@@ -222,11 +222,11 @@ impl Tools {
         begun
     }
 
-    /// It is over: shown as running first, if it was not yet. With the part of the event that each of its frames is.
+    /// The call is over: shown as running first, if it was not yet. Returns the frames and their part of the event.
     pub(super) fn completed(&mut self, done: &ToolCompleted) -> Vec<(u32, ToolView)> {
         self.live.finish(&done.tool_id);
         let Some(call) = self.find(&done.tool_id) else { return Vec::new() };
-        // Whoever said no has been told so.
+        // The client that denied it knows already.
         if call.is_over() {
             return Vec::new();
         }
@@ -251,7 +251,7 @@ impl Tools {
         asking.map(|call| call.over(ToolStatus::Cancelled)).collect()
     }
 
-    /// Nobody runs them any more: cancelled, all that are not over.
+    /// No process runs them any more: cancels all unfinished calls.
     pub(super) fn abandon(&mut self) -> Vec<(Timestamp, ToolView)> {
         let open = self.calls.iter_mut().filter(|call| !call.is_over());
         open.map(|call| (call.at, call.over(ToolStatus::Cancelled))).collect()
@@ -269,7 +269,7 @@ impl Tools {
         call.view.asked = Some(Arc::new(question.clone()));
         call.view.answered = None;
         call.view.status = ToolStatus::Pending;
-        // What waits puts nothing out. The next live output is whole again.
+        // A waiting call has no output. Its next live output is complete again.
         call.view.live = None;
         call.pending()
     }
@@ -277,10 +277,10 @@ impl Tools {
     pub(super) fn settled(&mut self, ruling: &Ruling, at: Timestamp) -> Option<ToolView> {
         let call = self.asked_about(&ruling.question_id)?;
         let asked = call.view.asked.take()?;
-        // What an edited answer of an older log made of the call is not known.
+        // Older logs do not have the edited call.
         call.view.answered = Some(asked.clone()).filter(|_| !ruling.edited);
         if let Some(runs) = &ruling.runs {
-            // Whoever allowed it edited it: from here on it is shown as what runs.
+            // The call runs with the edits of whoever allowed it, and is shown so from now on.
             let details = edited(&asked.details, &runs.details, ruling.new_content.as_ref());
             call.view.answered = Some(Arc::new(Question { details, ..(*asked).clone() }));
             let (title, arguments) = (Some(runs.title.clone()), runs.arguments.clone());
@@ -290,7 +290,7 @@ impl Tools {
         call.at = at;
         Some(match (ruling.kind.allows(), asked.tool_id.is_some()) {
             (true, true) => call.executing(),
-            // Nothing follows where the question is not about a call: the answer is the end of it.
+            // A question without a call ends with its answer.
             (true, false) => call.over(ToolStatus::Succeeded),
             (false, _) => call.over(ToolStatus::Cancelled),
         })
@@ -313,7 +313,7 @@ impl Tools {
     }
 }
 
-/// The whole of what an edited answer runs: the log has the text before in the question, and the text after in the answer.
+/// The complete details of an edited call: the log has the old text in the question, and the new one in the answer.
 fn edited(asked: &Details, runs: &Details, new_content: Option<&String>) -> Details {
     let mut details = runs.clone();
     if let Details::FileEdit { before, after, .. } = &mut details {
@@ -325,7 +325,7 @@ fn edited(asked: &Details, runs: &Details, new_content: Option<&String>) -> Deta
     details
 }
 
-/// The call that stands for a question which is about none.
+/// The call that stands for a question without one.
 fn made_up(question: &Question, tool_id: ToolId) -> ToolStarted {
     ToolStarted {
         tool_id,

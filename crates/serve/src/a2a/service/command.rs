@@ -16,7 +16,7 @@ use crate::host::Wanted;
 use crate::http::Shared;
 
 impl Service {
-    /// `commands/get`.
+    /// `commands/get`
     pub(super) async fn commands(&self, door: &Shared, call: &Call, context: Option<String>) -> Result<String, Error> {
         let session = self.command_session(door, call, context).await?;
         let commands = self.list_commands(door, call, session.as_ref()).await?.into_iter().map(slash_command);
@@ -39,7 +39,7 @@ impl Service {
         self.live(door, call, &id).await?.map(Some).ok_or_else(unknown)
     }
 
-    /// `command/execute`: the command, ready to be run; or why it cannot be.
+    /// `command/execute`: the command, ready to run; or why it cannot run.
     pub(super) async fn command(
         &self,
         door: &Shared,
@@ -68,7 +68,7 @@ impl Service {
         }))
     }
 
-    /// A session for a command that comes without one; none for a command that there is not.
+    /// A session for a command without one; `None` for an unknown command.
     async fn open_for(
         &self,
         door: &Shared,
@@ -117,7 +117,7 @@ impl Service {
             let context_id = session.id().to_string();
             return Ok(Ran::Asked { said, status, execution_id, context_id });
         }
-        // Nobody was told of the session that was opened for it.
+        // No client knows the session that was opened for it.
         if let Some(session) = session.filter(|_| is_bare && door.host().shared().is_none()) {
             close(session).await;
         }
@@ -150,13 +150,13 @@ impl Service {
     }
 }
 
-/// What became of a command that was run to its end.
+/// The outcome of a command that ran to its end.
 #[derive(Debug)]
 pub(crate) enum Ran {
     Done {
         said: String,
     },
-    /// It asked something, and goes on once somebody answers.
+    /// It asked something, and continues after the answer.
     Asked {
         said: String,
         status: CommandStatus,
@@ -168,21 +168,21 @@ pub(crate) enum Ran {
     },
 }
 
-/// Lets a session end that nobody needs any more.
+/// Ends a session that is not needed any more.
 pub(super) async fn close(session: &Session) {
     if let Err(error) = session.stop().await {
         tracing::debug!(session = %session.id(), %error, "it has ended already");
     }
 }
 
-/// What a command that cannot be run is answered with.
+/// The answer to a command that cannot run.
 pub(super) fn not_started(id: &str, why: String) -> String {
     let status = CommandStatus::FailedToStart;
     let failed = CommandExecution { execution_id: id.to_owned(), status, message: Some(why) };
     serde_json::to_string(&failed).unwrap_or_default()
 }
 
-/// What a command waits for, if a frame asks.
+/// The confirmation that a command waits for, if the frame asks for one.
 pub(super) fn awaited_confirmation(body: &Body) -> Option<CommandStatus> {
     let Body::Tool(tool) = body else { return None };
     Some(match tool.asked.as_ref()?.details {
@@ -195,7 +195,7 @@ pub(super) fn awaited_confirmation(body: &Body) -> Option<CommandStatus> {
     })
 }
 
-/// The command as somebody would type it.
+/// The command line that a user would type.
 fn line(execute: &CommandExecute) -> String {
     let path = execute.command_path.join(" ");
     let path = path.trim().trim_start_matches('/');
@@ -203,8 +203,8 @@ fn line(execute: &CommandExecute) -> String {
     if args.is_empty() { format!("/{path}") } else { format!("/{path} {args}") }
 }
 
-/// Whether there is such a command, and what it cannot do without is there. A sub-command may be a part of the path or
-/// of a name with spaces.
+/// Checks that the command exists and has its required arguments. A sub-command may be a part of the path, or of a name
+/// with spaces.
 fn check(commands: &[AgentCommand], execute: &CommandExecute) -> Result<(), String> {
     let path = execute.command_path.join(" ");
     let path = path.trim().trim_start_matches('/');

@@ -1,12 +1,12 @@
-//! The slash commands of agents: those of a session, and those of the agent that a session would have now.
+//! The slash commands of agents: of a session's agent, or of the agent that a new session would have.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use multitap_a2a::devtool::{SlashArgument, SlashCommand};
 use multitap_a2a::{Error, ErrorKind};
-use multitap_event::{AgentCommand, ClientRef, ClientRole, CommandArgument, Door, EventKind, Query};
-use multitap_hub::{Join, JoinFrom, Joined, Session, Told};
+use multitap_event::{AgentCommand, ClientRole, CommandArgument, Query};
+use multitap_hub::Session;
 use tokio::sync::Semaphore;
 
 use super::command::close;
@@ -14,16 +14,14 @@ use super::{Call, Service};
 use crate::error;
 use crate::http::Shared;
 
-/// How long an agent may take to list its commands.
-const LIST_PATIENCE: Duration = Duration::from_secs(10);
 /// How long the list of an agent that had to be started is used.
 const FRESH: Duration = Duration::from_secs(600);
 
-/// The commands of the agent that a session would have now, from when it was last asked.
+/// The commands of the agent that a new session would have, as last listed.
 #[derive(Debug)]
 pub(super) struct Listed {
     known: Mutex<Option<(Instant, Vec<AgentCommand>)>>,
-    /// One agent is started at a time to be asked.
+    /// Only one agent at a time is started for its list.
     asking: Semaphore,
 }
 
@@ -45,7 +43,7 @@ impl Listed {
 }
 
 impl Service {
-    /// The commands of a session's agent; without a session, of the agent that one would have now.
+    /// The commands of a session's agent; without a session, of the agent that a new one would have.
     pub(crate) async fn list_commands(
         &self,
         door: &Shared,
@@ -53,7 +51,7 @@ impl Service {
         session: Option<&Session>,
     ) -> Result<Vec<AgentCommand>, Error> {
         if let Some(session) = session {
-            return Ok(told_by(session).await?.unwrap_or_default());
+            return Ok(listed_by(session).await?.unwrap_or_default());
         }
         if let Some(known) = door.host().commands().await.map_err(|error| error::from_refusal(&error))? {
             return Ok(known);
@@ -67,36 +65,19 @@ impl Service {
             return Err(Error::new(ErrorKind::NotController, why));
         }
         let session = door.host().ask_agent(call.client()).await.map_err(|error| error::from_refusal(&error))?;
-        let told = told_by(&session).await;
+        let listed = listed_by(&session).await;
         close(&session).await;
-        let told = told?;
+        let listed = listed?;
         // An agent that did not answer is asked again.
-        told.iter().for_each(|commands| self.listed.learn(commands));
-        Ok(told.unwrap_or_default())
+        listed.iter().for_each(|commands| self.listed.learn(commands));
+        Ok(listed.unwrap_or_default())
     }
 }
 
-/// The commands that the agent of a session lists, which is asked if it has not said yet; none if it does not answer.
-async fn told_by(session: &Session) -> Result<Option<Vec<AgentCommand>>, Error> {
-    let me = ClientRef::new("a2a", Door::Host);
-    let join = Join { client: me.clone(), from: JoinFrom::Now, patience: None, announce: false };
-    let Joined { mut feed, snapshot, .. } = session.join(join).await.map_err(|error| error::from_refusal(&error))?;
-    if let Some(commands) = snapshot.and_then(|state| state.capabilities.commands) {
-        return Ok(Some(commands));
-    }
-    session.query(Query::Commands, me).await.map_err(|error| error::from_refusal(&error))?;
-    let answer = async {
-        while let Some(told) = feed.next().await {
-            let Told::Event(entry) = told else { continue };
-            if let Some(EventKind::Capabilities(capabilities)) = entry.event().map(|event| &event.kind)
-                && let Some(commands) = &capabilities.commands
-            {
-                return Some(commands.clone());
-            }
-        }
-        None
-    };
-    Ok(tokio::time::timeout(LIST_PATIENCE, answer).await.unwrap_or_default())
+/// The commands that the agent of a session lists; none if it does not answer.
+async fn listed_by(session: &Session) -> Result<Option<Vec<AgentCommand>>, Error> {
+    let offer = session.offered(Query::Commands).await.map_err(|error| error::from_refusal(&error))?;
+    Ok(offer.commands)
 }
 
 /// A command in the form of the `development-tool` extension.

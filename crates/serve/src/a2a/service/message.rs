@@ -1,4 +1,4 @@
-//! A message that came in: which session it is for, what it means there, and which frames will answer it.
+//! Handles a message: finds its session, decides what it means there, and which frames answer it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl Service {
         if send.configuration.push.is_some() {
             return Err(no_push());
         }
-        // Before anything is opened for it: agents that call each other in a circle come to an end.
+        // Before anything is opened for it: a circle of agents must end.
         let hops = hops::read(&send.message.metadata)?;
         let said = decode::message(&send.message)?;
         let settings = settings(&send)?;
@@ -132,7 +132,7 @@ impl Service {
         Ok(Target { session, task: None, lasting: in_use, is_new: true })
     }
 
-    /// Opens a session for a client. Whoever only looks on starts no agents.
+    /// Opens a session for a client. Observers may not start agents.
     pub(super) async fn open(&self, door: &Shared, call: &Call, wanted: Wanted) -> Result<Session, Error> {
         if call.caller.role == ClientRole::Observer {
             return Err(Error::new(ErrorKind::NotController, "an observer may not open sessions"));
@@ -142,7 +142,7 @@ impl Service {
         Ok(opened.session)
     }
 
-    /// A session that is live here, or can be taken up.
+    /// A session that is live here, or can be resumed.
     pub(super) async fn live(&self, door: &Shared, call: &Call, id: &SessionId) -> Result<Option<Session>, Error> {
         let host = door.host();
         if let Some(session) = host.find(id) {
@@ -177,7 +177,7 @@ fn prompting(
     let now = stage.now();
     let id = if target.lasting { PromptId::fresh() } else { name::fresh_turn() };
     prompt.prompt_id = Some(id.clone());
-    // What joins the running turn is answered by that turn's frames.
+    // A prompt that joins the running turn is answered by that turn's frames.
     let joins = now.turn.clone().filter(|_| when_busy == WhenBusy::Steer);
     let turn: Arc<str> = joins.unwrap_or_else(|| id.as_str().into());
     Opening {
@@ -193,9 +193,9 @@ fn prompting(
 
 fn answering(stage: Arc<Stage>, call: &Call, form: Form, decide: Decide) -> Opening {
     let now = stage.now();
-    // A question outside any turn belongs to the last task.
+    // A question outside of any turn belongs to the last task.
     let turn = now.turn.clone().unwrap_or_else(|| now.task.clone());
-    // With a cursor the client wants all it missed; without, what its answer brings about.
+    // With a cursor the client wants all it missed; without, the frames after its answer.
     let answered = call.after.is_none().then(|| decide.question_id.clone());
     Opening {
         follow: Follow::Turn { turn, answered },
@@ -208,7 +208,7 @@ fn answering(stage: Arc<Stage>, call: &Call, form: Form, decide: Decide) -> Open
     }
 }
 
-/// Answers a question. A refusal of an unknown one says which are open.
+/// Answers a question. For an unknown one, the refusal lists the open ones.
 pub(super) async fn decide_on(session: &Session, decide: Decide, by: ClientRef) -> Result<Ruling, Error> {
     let asked = decide.question_id.clone();
     match session.decide(decide, by.clone()).await {
@@ -260,7 +260,7 @@ pub(super) async fn decision(
     let state = state.ok_or_else(|| Error::new(ErrorKind::UnsupportedOperation, "the session has ended"))?;
     let tool = answer.tool_call_id.as_str();
     let about = state.questions.about_tool(&tool.into());
-    // A question that is about no call goes by its own id.
+    // A question without a call has an id of its own.
     let question: QuestionId = about.clone().unwrap_or_else(|| tool.into());
     let is_wrong = quoted.as_deref().is_some_and(|quoted| quoted != question.as_str());
     if is_wrong && about.is_none() && state.questions.question(&question).is_none() {
@@ -280,7 +280,7 @@ pub(super) async fn decision(
     Ok(decide)
 }
 
-/// Why an edit is not about what was asked, if so: the text of a file must not run as a command, nor go elsewhere.
+/// Why an edit does not fit the question, if so: the text of a file must not run as a command, nor go to another file.
 fn misdirected(answer: &ToolCallConfirmation, asked: &Question) -> Option<String> {
     let (place, wrong) = match &asked.details {
         Details::FileEdit { file_path, .. } => {
@@ -298,7 +298,7 @@ fn misdirected(answer: &ToolCallConfirmation, asked: &Question) -> Option<String
     (target != place).then(|| format!("an edit cannot go to {target}: the question is about {place}"))
 }
 
-/// A client that does not know the extension answers in words: only an option's own id counts.
+/// A client without the extension answers in words: only the id of an option counts.
 async fn plain_answer(
     target: &Target,
     stage: &Stage,
@@ -340,7 +340,7 @@ async fn session_had_turns(session: &Session) -> bool {
     session.snapshot().await.is_some_and(|state| state.turns > 0 || state.is_busy())
 }
 
-/// Whether a request shows that its client spells as the shipped server does.
+/// Whether a request shows that its client uses the shipped spelling.
 pub(crate) fn shows_coder(request: &Request) -> bool {
     match request {
         Request::SendMessage(send) | Request::StreamMessage(send) => {

@@ -1,14 +1,13 @@
-//! What a host did not grant a session, until somebody prompts that session and is told.
+//! Settings that a host did not grant to a session, until its next prompt reports them.
 //!
-//! A session may be opened or resumed by a request that has no place for it, such as a list of commands.
+//! A session may be opened or resumed by a request without room for them, such as a list of commands.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use multitap_event::{AgentError, AgentErrorKind, SessionId};
 
-/// Maximum number of sessions whose notices wait. Beyond it the notices of some other session are dropped: most of those
-/// sessions were never prompted.
+/// Most sessions with notices. Beyond it those of some other session are dropped: most of them were never prompted.
 const MOST_SESSIONS: usize = 256;
 
 #[derive(Debug, Default)]
@@ -18,7 +17,7 @@ impl Notices {
     /// The session was opened or resumed just now, without these.
     pub(super) fn put(&self, session: &SessionId, notices: Vec<String>) {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Those of an earlier opening do not count any more.
+        // Notices of an earlier opening are void.
         waiting.remove(session);
         if notices.is_empty() {
             return;
@@ -31,7 +30,7 @@ impl Notices {
         waiting.insert(session.clone(), notices);
     }
 
-    /// For the prompt that goes to the session next.
+    /// For the session's next prompt.
     pub(super) fn take(&self, session: &SessionId) -> Vec<AgentError> {
         let notices = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(session);
         let not_granted = |why: String| AgentError::new(AgentErrorKind::PermissionDenied, why).warning();

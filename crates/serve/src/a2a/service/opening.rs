@@ -1,7 +1,7 @@
-//! Requests in two steps: [`Service::prepare`] checks what a request will do and which frames answer it,
-//! [`Opening::begin`] does it.
+//! Handles requests in two steps: [`Service::prepare`] checks a request and determines the frames that answer it,
+//! [`Opening::begin`] executes it.
 //!
-//! A connection that carries many streams has to know where the frames go before the first one comes.
+//! A connection with many streams must know where the frames go before the first one comes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,33 +21,33 @@ use crate::a2a::{card, keep};
 use crate::error;
 use crate::http::Shared;
 
-/// How long a command has to ask something, before it is said to have started.
+/// How long a command may take to ask something before it is reported as started.
 const ASK_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How a request is answered.
 #[derive(Debug)]
 pub(crate) enum Prepared {
-    /// It is done: the `result` as JSON.
+    /// The request is done: the `result` as JSON.
     Result(String),
-    /// By frames, once [`Opening::begin`] has done what brings them about.
+    /// By frames, after [`Opening::begin`].
     Frames(Box<Opening>),
 }
 
-/// A request that frames answer, checked and not yet done.
+/// A checked request that frames will answer.
 #[derive(Debug)]
 pub(crate) struct Opening {
     pub(crate) stage: Arc<Stage>,
-    /// Which of the session's frames answer it: those it follows, after that one.
+    /// Which of the session's frames after `after` answer it.
     pub(crate) follow: Follow,
     pub(crate) after: Cursor,
     pub(crate) form: Form,
-    /// The task that its client gets to know.
+    /// The task for its client.
     pub(super) task: Arc<str>,
     pub(super) by: ClientRef,
     pub(super) action: Action,
 }
 
-/// What brings the frames about.
+/// The action that causes the frames.
 #[derive(Debug)]
 pub(super) enum Action {
     Prompt {
@@ -59,19 +59,19 @@ pub(super) enum Action {
         line: String,
         notices: Vec<AgentError>,
     },
-    /// Nothing: the client looks on, perhaps from the last frame it has.
+    /// None: the client only follows, perhaps after the last frame it has.
     Subscribe(Option<Cursor>),
 }
 
-/// What an opening came to.
+/// The outcome of an opening.
 #[derive(Debug)]
 pub(crate) enum Begun {
-    /// No frames will come: the `result` as JSON.
+    /// Without frames: the `result` as JSON.
     Result(String),
     Stream {
-        /// What comes before the frames: a `result` as JSON.
+        /// A `result` as JSON, before the frames.
         first: Option<String>,
-        /// The frames after this one are its answer.
+        /// The frames after this one are the answer.
         after: Cursor,
     },
 }
@@ -83,7 +83,7 @@ impl Prepared {
 }
 
 impl Opening {
-    /// Does it.
+    /// Executes the action.
     pub(crate) async fn begin(self, door: &Shared) -> Result<Begun, Error> {
         let Self { stage, follow, after, form, task, by, action } = self;
         match action {
@@ -112,7 +112,7 @@ impl Opening {
     }
 }
 
-/// Prompts, and stores the task that the prompt's turn may be.
+/// Sends a prompt, and stores the task that its turn may be.
 async fn begin_turn(
     door: &Shared,
     stage: &Stage,
@@ -127,7 +127,7 @@ async fn begin_turn(
     Ok(())
 }
 
-/// What a command that began just now asks for, if it asks within a moment.
+/// What a new command asks for, if it asks within a moment.
 async fn first_confirmation(stage: &Arc<Stage>, mut follow: Follow, after: Cursor) -> CommandStatus {
     let mut reader = stage.read(after);
     let asked = async {
@@ -147,7 +147,7 @@ async fn first_confirmation(stage: &Arc<Stage>, mut follow: Follow, after: Curso
 }
 
 impl Service {
-    /// Does what a client asks; or says what will do it, where frames answer it.
+    /// Executes a request; or prepares it, if frames answer it.
     pub(crate) async fn prepare(&self, door: &Shared, call: Call, request: Request) -> Result<Prepared, Error> {
         let dialect = call.form.dialect;
         let result = match request {
@@ -177,7 +177,7 @@ impl Service {
         Ok(Prepared::Result(result))
     }
 
-    /// Does what a client asks, and reads the frames that answer it.
+    /// Executes a request, and reads the frames that answer it.
     pub(crate) async fn answer(&self, door: &Shared, call: Call, request: Request) -> Result<Answer, Error> {
         if let Request::Subscribe { id } = &request
             && let Some(missed) = self.replay(door, &call, id).await?
@@ -198,7 +198,7 @@ impl Service {
         Ok(if is_command { Answer::Command(stream) } else { Answer::Stream(stream) })
     }
 
-    /// Does it without a stream: answers with the task when the turn is over or asks something, or at once.
+    /// Executes it without a stream: answers with the task when the turn is over or asks something, or at once.
     async fn send(&self, door: &Shared, opening: Opening, at_once: bool, history: Option<u32>) -> Result<Sent, Error> {
         let (stage, form, task) = (opening.stage.clone(), opening.form, opening.task.clone());
         let (mut reader, mut follow) = (stage.read(opening.after), opening.follow.clone());

@@ -1,4 +1,4 @@
-//! Tasks: found, shown, listed, cancelled, followed.
+//! Operations on tasks: find, get, list, cancel, follow.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,19 +23,18 @@ use crate::a2a::{keep, name};
 use crate::error;
 use crate::http::Shared;
 
-/// How long a turn may take to end after it was cancelled, before the client is told how things stand.
+/// How long a turn may take to end after a cancel, before the client gets the state of the task.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(10);
-/// How many tasks are on a page if the client does not say.
+/// The default number of tasks on a page.
 const PAGE_SIZE: u32 = 50;
 
-/// A task that is known.
 struct Known {
     session: SessionId,
     record: Option<TaskRecord>,
 }
 
 impl Service {
-    /// The session of a task, live: taken up if it has to be. And whether the task lasts as long as it does.
+    /// The session of a task, resumed if it is not live; and whether the task lasts as long as the session.
     pub(super) async fn session_of(&self, door: &Shared, call: &Call, task: &str) -> Result<(Session, bool), Error> {
         let known = self.known(door, task).await?;
         let session = self.live(door, call, &known.session).await?.ok_or_else(|| not_found(task))?;
@@ -65,7 +64,7 @@ impl Service {
         Ok(Known { session: record.session.clone(), record: Some(record) })
     }
 
-    /// Whether there is such a session, for clients of this door.
+    /// Whether clients of this door may see such a session.
     async fn is_shown(&self, door: &Shared, session: &SessionId) -> Result<bool, Error> {
         let host = door.host();
         if host.find(session).is_some() {
@@ -75,7 +74,7 @@ impl Service {
         Ok(found.iter().any(|record| record.id == *session && host.shows(record)))
     }
 
-    /// A task as it stands.
+    /// The current state of a task.
     pub(super) async fn get(&self, door: &Shared, call: &Call, id: &str, history: Option<u32>) -> Result<Task, Error> {
         let Known { session, record } = self.known(door, id).await?;
         let spelling = self.form(door, call, &session).spelling;
@@ -87,7 +86,7 @@ impl Service {
         task(log, &session, id, record.as_ref(), None, spelling, history).await
     }
 
-    /// A task of a live session as it stood at that moment: what its frames said up to then, and nothing later.
+    /// A task of a live session at that moment: with the frames up to then, and no later ones.
     pub(super) async fn snapshot(
         &self,
         door: &Shared,
@@ -105,7 +104,7 @@ impl Service {
     pub(super) async fn list(&self, door: &Shared, call: &Call, list: ListTasks) -> Result<TaskList, Error> {
         self.repair_tasks(door).await;
         if let Some(session) = door.host().shared() {
-            // Its turns may all have been begun elsewhere, such as at the terminal, or none yet.
+            // Its turns may all come from elsewhere, such as the terminal, or there may be none yet.
             let stage = self.stage(door, &session).await?;
             keep::ensure(&door.host().journal(), &session, &stage.now()).await;
         }
@@ -160,7 +159,7 @@ impl Service {
         let idle = |state: &str| {
             Error::new(ErrorKind::TaskNotCancelable, format!("task {id} is {state}: there is nothing to cancel"))
         };
-        let kept = record.as_ref().map_or("at rest", |record| record.state.as_str());
+        let kept = record.as_ref().map_or("idle", |record| record.state.as_str());
         let live = door.host().find(&session).ok_or_else(|| idle(kept))?;
         let stage = self.stage(door, &live).await?;
         let now = stage.now();
@@ -182,9 +181,9 @@ impl Service {
             Follow::turn(turn)
         };
         let ended = async {
-            // What becomes of the task is in the snapshot below, whether or not its frames can be read.
+            // The snapshot below has the state of the task, whether or not its frames can be read.
             while let Ok(Some(frame)) = reader.next().await {
-                // A question that is withdrawn on the way does not end it.
+                // A question that is withdrawn meanwhile does not end the task.
                 if follow.step(&frame) == Step::Last && frame.scope.state.is_terminal() {
                     break;
                 }
@@ -217,8 +216,8 @@ impl Service {
         })
     }
 
-    /// What the follower of a task gets first, and the frame after which the others follow. `asked` is the last frame it
-    /// has, of that epoch where it says so.
+    /// The first item for a follower of a task, and the frame after which the others follow. `asked` is the last frame
+    /// that the client has, in that epoch if it names one.
     pub(crate) async fn catch_up(
         &self,
         door: &Shared,
@@ -248,7 +247,7 @@ impl Service {
         Ok((Some(form.dialect.write_update(&Update::Task(task))), now.cursor))
     }
 
-    /// What a client missed of a task whose session is only kept; none if it is live.
+    /// The frames that a client missed of a task whose session is only stored; `None` if it is live.
     pub(super) async fn replay(&self, door: &Shared, call: &Call, id: &str) -> Result<Option<Stream>, Error> {
         let Known { session, .. } = self.known(door, id).await?;
         if door.host().find(&session).is_some() {
@@ -266,7 +265,7 @@ impl Service {
         Ok(Some(Stream::new(None, Frames::Kept { past, after }, Follow::task(id), form)))
     }
 
-    /// How the session was told before a restart.
+    /// Restores the spelling of a session after a restart.
     pub(super) async fn recall(&self, door: &Shared, session: &Session) {
         let lasting = name::lasting(session.id().as_str());
         let record = door.host().journal().task(lasting).await.unwrap_or(None);
@@ -288,7 +287,7 @@ async fn is_queued(session: &Session, prompt: &PromptId) -> bool {
     state.is_some_and(|state| state.queue.iter().any(|queued| queued.prompt.prompt_id.as_ref() == Some(prompt)))
 }
 
-/// A task from its log and from its record; of a live session, as it stood at the moment `now`.
+/// A task from its log and its record; for a live session, at the moment `now`.
 async fn task(
     log: Log,
     session: &SessionId,
@@ -304,7 +303,7 @@ async fn task(
     let last = [last, now.map(|now| now.seq)].into_iter().flatten().min();
     let is_over = now.is_none() && recorded.is_terminal();
     let stretch = TaskRange { log, task: id.into(), first, last, is_over };
-    // Its row may be late, and its end some way before the end of the log.
+    // Its record may lag, and its end may be well before the end of the log.
     let is_late = now.is_none() && !recorded.is_terminal() && name::is_own_task(id);
     let messages = history.filter(|_| !is_late);
     let mut told = stretch.read(messages, spelling).await.map_err(|error| error::from_journal(&error))?;
@@ -321,7 +320,7 @@ async fn task(
     Ok(task)
 }
 
-/// Where a page ends.
+/// The token for the page after this task.
 fn write_token(record: &TaskRecord) -> String {
     format!("{}.{}", record.updated.as_millis(), record.id)
 }

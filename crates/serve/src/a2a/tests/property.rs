@@ -104,7 +104,7 @@ proptest! {
 
     /// However odd what is said, and whatever the agent calls itself.
     #[test]
-    fn a_frame_looks_the_same_from_a_mould(mut log in logs(), said in any::<String>(), name in any::<Option<String>>()) {
+    fn a_frame_looks_the_same_from_a_template(mut log in logs(), said in any::<String>(), name in any::<Option<String>>()) {
         for event in &mut log {
             if let EventKind::TextChunk(chunk) = &mut event.kind {
                 chunk.content.clone_from(&said);
@@ -138,7 +138,7 @@ proptest! {
         let mut made = Vec::new();
         for (at, event) in log.iter().enumerate() {
             projector.apply(event, &mut made);
-            if !projector.is_at_rest() && !projector.is_clear() {
+            if !projector.is_idle() && !projector.is_clear() {
                 continue;
             }
             let mut resumed = projector.clone();

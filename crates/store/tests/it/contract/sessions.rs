@@ -42,7 +42,7 @@ pub(super) async fn lists_can_be_of_one_folder(place: &impl Place) {
     assert_eq!(ids(&journal.list(Filter { folder: Some("/c".into()), ..Filter::default() }).await.unwrap()), []);
 }
 
-pub(super) async fn lists_can_be_of_those_cut_off(place: &impl Place) {
+pub(super) async fn lists_can_be_of_those_interrupted(place: &impl Place) {
     let journal = place.open();
     let mut claims = Vec::new();
     for open in [true, true, false] {
@@ -52,11 +52,11 @@ pub(super) async fn lists_can_be_of_those_cut_off(place: &impl Place) {
         journal.append(Batch { about, ..batch(id, &claim.owner, some(id, 1..=1)) }).await.unwrap();
         claims.push(claim);
     }
-    let cut_off = Filter { cut_off: true, ..Filter::default() };
-    assert_eq!(ids(&journal.list(cut_off.clone()).await.unwrap()), [], "all of them are live");
+    let interrupted = Filter { interrupted: true, ..Filter::default() };
+    assert_eq!(ids(&journal.list(interrupted.clone()).await.unwrap()), [], "all of them are live");
     journal.release(claims[0].record.id.clone(), claims[0].owner.clone(), 0).await.unwrap();
     journal.release(claims[2].record.id.clone(), claims[2].owner.clone(), 0).await.unwrap();
-    assert_eq!(ids(&journal.list(cut_off).await.unwrap()), [claims[0].record.id.clone()]);
+    assert_eq!(ids(&journal.list(interrupted).await.unwrap()), [claims[0].record.id.clone()]);
 }
 
 pub(super) async fn sessions_are_found_by_id_prefix_and_native_id(place: &impl Place) {

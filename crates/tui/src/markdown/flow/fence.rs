@@ -1,6 +1,5 @@
 //! Code fences. Pure.
 
-/// An open code fence.
 #[derive(Debug, Clone)]
 pub(super) struct Fence {
     /// Where its line begins, and where the code begins.

@@ -1,4 +1,4 @@
-//! The text form: the answer on stdout as it comes; everything else in plain words on stderr.
+//! The text format: the answer on stdout as it arrives; everything else on stderr, in plain words.
 
 use multitap_event::{
     AgentError, Door, Event, EventKind, FileChangeType, MessageId, Question, Retry, Role, Severity, SystemSubtype,
@@ -9,26 +9,26 @@ use multitap_event::{
 use super::Shown;
 use crate::words::short;
 
-/// A line that is longer is shown before it has ended.
+/// A longer line is shown before it ends.
 const LONG_LINE: usize = 4096;
 
-/// What it has to remember.
+/// What the formatting of later events depends on.
 #[derive(Debug, Default)]
 pub(in crate::cmd::run) struct Plain {
     to_terminal: bool,
     mid_line: bool,
-    /// The end of the answer so far, which the next piece may belong to.
+    /// The end of the answer so far, which may belong to the next piece.
     held: String,
     speaking: Option<Option<MessageId>>,
-    /// Something of this turn's answer was printed.
+    /// Part of this turn's answer was printed.
     spoke: bool,
     tools: Vec<(ToolId, String)>,
-    /// The last line of a tool's output, as far as it has come.
+    /// The incomplete last lines of tool output.
     lines: Vec<(ToolId, String)>,
     questions: Vec<Question>,
-    /// Tools whose denial was told with its reason.
+    /// Tools whose denial was printed with its reason.
     denied: Vec<ToolId>,
-    /// The last error that was told, so that it is not told again as the reason of the end.
+    /// The last error printed, so that it is not repeated as the reason of the end.
     told: Option<String>,
 }
 
@@ -117,7 +117,7 @@ impl Plain {
     }
 
     fn text(&mut self, chunk: &TextChunk) -> String {
-        // What a sub-agent says and what the user said is not the answer.
+        // The text of a sub-agent or of the user is not the answer.
         if chunk.parent_tool_id.is_some() || chunk.role == Some(Role::User) {
             return String::new();
         }
@@ -138,7 +138,7 @@ impl Plain {
         text
     }
 
-    /// A piece of the answer, as stdout may have it.
+    /// A piece of the answer, formatted for stdout.
     fn answer(&mut self, text: &str) -> String {
         if let Some(last) = text.chars().last() {
             self.mid_line = last != '\n';
@@ -153,7 +153,7 @@ impl Plain {
         visible(&std::mem::replace(&mut self.held, rest)).into_owned()
     }
 
-    /// Ends the line that the answer left open.
+    /// Ends an open line of the answer.
     pub(super) fn end_line(&mut self) -> String {
         let mut text = visible(&std::mem::take(&mut self.held)).into_owned();
         if std::mem::take(&mut self.mid_line) {
@@ -178,7 +178,7 @@ impl Plain {
         }
     }
 
-    /// What a tool prints, line by line.
+    /// The complete lines of a tool's output.
     fn output(&mut self, progress: &ToolProgress) -> Vec<String> {
         let Some(output) = &progress.output else { return Vec::new() };
         let mut text = self.rest_of_output(&progress.tool_id).unwrap_or_default();
@@ -245,13 +245,13 @@ impl Plain {
             }
             TurnStatus::Cancelled => shown.stderr.push("[cancelled]".to_owned()),
             TurnStatus::Interrupted => {
-                shown.stderr.extend(self.tell("[error]", end.error.as_deref().unwrap_or("the turn was cut off")));
+                shown.stderr.extend(self.tell("[error]", end.error.as_deref().unwrap_or("the turn was interrupted")));
             }
         }
         self.spoke = false;
     }
 
-    /// An error line, unless this is what was told last.
+    /// An error line, unless it was printed last.
     fn tell(&mut self, word: &str, message: &str) -> Option<String> {
         if self.told.as_deref() == Some(message) {
             return None;
@@ -278,7 +278,7 @@ fn retry_line(retry: &Retry) -> String {
     line
 }
 
-/// An error with what the agent itself said about it.
+/// An error with the agent's own message.
 pub(in crate::cmd::run) fn with_native(error: &AgentError) -> String {
     match error.native_error.as_deref().filter(|native| !error.message.contains(*native)) {
         Some(native) => format!("{}\n{native}", error.message),
@@ -286,8 +286,8 @@ pub(in crate::cmd::run) fn with_native(error: &AgentError) -> String {
     }
 }
 
-/// Where the end of a text begins that may be half of an emoji, of a joined letter or of a line end: pieces of an answer
-/// are cut anywhere.
+/// Where an incomplete emoji, joined letter or line end may begin at the end of a text: an answer may be split
+/// anywhere.
 fn open_end(text: &str) -> usize {
     const LONGEST: usize = 8;
     let may_join = |c: char| {

@@ -1,6 +1,8 @@
 //! A remote agent that the settings list: the agent calls it through the injected MCP server, an A2A client answers the
 //! permission question, and a person at the terminal answers what the remote agent asks.
 
+use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use multitap_testkit::model::{Reply, Tool};
@@ -71,6 +73,49 @@ pub(super) fn a_remote_agent_is_called_and_asks_back(agent: Agent, kind: Kind) {
     drop((socket, sdk));
     let log = seat::leave(place, &terminal);
     assert!(log.iter().all(|event| !event.to_string().contains(TOKEN)), "{log:#?}");
+    let is_told = |event: &Value| event["type"] == "mcpServerStatus" && event["name"] == "a2a-server";
+    assert!(log.iter().any(is_told), "the events say nothing of the server: {log:#?}");
+    nothing_is_written(place.scratch.root());
+}
+
+/// The turn is cancelled at the terminal while the remote agent works, and the remote agent hears of it if the agent
+/// cancels its call.
+pub(super) fn a_cancelled_turn_cancels_the_remote_task(agent: Agent, kind: Kind) {
+    let sample = SampleAgent::start(kind, Binding::JsonRpc, TOKEN).unwrap();
+    let place = place(agent);
+    place.settings(&json!({ "a2aServers": [{ "url": sample.url, "name": "painter", "accessToken": TOKEN }] }));
+    let mut party = Party::meet(&place, kind);
+    place.model.push(send(json!({ "message": "slow" })));
+    party.prompt(Side::Terminal, "take your time");
+    allowed(&mut party, Side::Socket);
+    assert_eq!(sample.line().unwrap(), "slow");
+    // Nor does a key end the turn that may have been meant for the question.
+    std::thread::sleep(FRESH);
+    party.terminal.press(&["Escape"]).unwrap();
+    if agent.cancels_calls() {
+        assert_eq!(sample.line().unwrap(), "cancelled");
+    }
+    party.told("end of the turn", |event| frames::is_state(event, "canceled"));
+    party.rests("canceled");
+    let Party { place, terminal, socket, sdk, .. } = party;
+    drop((socket, sdk));
+    seat::leave(place, &terminal);
+}
+
+/// Neither the token nor the server stands in any file but our settings: not in the agent's own either.
+fn nothing_is_written(folder: &Path) {
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let (path, kind) = (entry.path(), entry.file_type().unwrap());
+        if kind.is_dir() {
+            nothing_is_written(&path);
+        } else if kind.is_file() && !path.ends_with("multitap/settings.json") {
+            let content = fs::read(&path).unwrap();
+            for word in [TOKEN, "--agents-file"] {
+                let is_there = content.windows(word.len()).any(|window| window == word.as_bytes());
+                assert!(!is_there, "{word} is in {}", path.display());
+            }
+        }
+    }
 }
 
 /// What the model was asked last.

@@ -9,7 +9,7 @@ use proptest::strategy::ValueTree as _;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 
-use super::*;
+use super::super::*;
 
 /// Texts that are nearly right, to begin from.
 const SEEDS: [&str; 6] = [

@@ -1,10 +1,10 @@
 //! Words for people.
 
-/// The longest title.
+/// Characters that a title shows.
 const TITLE: usize = 120;
 
 /// The first line, shortened.
-pub(crate) fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
     match line.char_indices().nth(TITLE) {
         Some((end, _)) => format!("{}…", &line[..end]),

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use multitap_event::{AskedQuestion, Choice, ChoiceKind, Decide, answer_option, option};
+use multitap_event::{AskedQuestion, Choice, ChoiceKind, Decide, answer_option, one_line, option};
 use serde_json::Value;
 
-pub(super) fn options(questions: &[AskedQuestion]) -> Vec<Choice> {
+pub(crate) fn options(questions: &[AskedQuestion]) -> Vec<Choice> {
     let mut choices = match questions {
         [one] if !one.multi_select && !one.labels.is_empty() => {
             let label = |(index, label): (usize, &String)| {
@@ -19,22 +19,24 @@ pub(super) fn options(questions: &[AskedQuestion]) -> Vec<Choice> {
     choices
 }
 
-pub(super) fn title(questions: &[AskedQuestion]) -> String {
-    let first = questions.first().map(|one| super::command::one_line(&one.question));
-    first.unwrap_or_else(|| "The agent has a question".to_owned())
+pub(crate) fn title(questions: &[AskedQuestion]) -> String {
+    questions.first().map_or_else(|| "The agent has a question".to_owned(), |one| one_line(&one.question))
 }
 
-/// The answer to each question, in order; an error if one has none.
-pub(super) fn answers(questions: &[AskedQuestion], decide: &Decide) -> Result<Vec<Vec<String>>, String> {
+/// The answer to each question, in order; an error if one has none. `commented` makes an answer of a label and the words
+/// that the user added to it.
+pub(crate) fn answers(
+    questions: &[AskedQuestion],
+    decide: &Decide,
+    commented: impl Fn(&str, &str) -> Vec<String>,
+) -> Result<Vec<Vec<String>>, String> {
     let mut known: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let own_words = decide.feedback.as_deref().filter(|text| !text.is_empty());
     if let [one] = questions {
         let chosen = (0..one.labels.len()).find(|index| decide.option_id.as_str() == answer_option(*index));
         if let Some(label) = chosen.map(|index| &one.labels[index]) {
-            known.insert(
-                &one.question,
-                [Some(label.as_str()), own_words].into_iter().flatten().map(str::to_owned).collect(),
-            );
+            let answer = own_words.map_or_else(|| vec![label.clone()], |words| commented(label, words));
+            known.insert(&one.question, answer);
         }
     }
     for (question, given) in decide.answers.iter().flatten() {

@@ -1,0 +1,86 @@
+//! Reads JSON objects of agents field by field: what is absent, null or of another shape than we know counts as absent.
+
+use serde_json::{Map, Value};
+
+/// The fields of an object. Anything but an object has none.
+pub(crate) trait JsonFields<'a>: Copy {
+    fn field(self, key: &str) -> Option<&'a Value>;
+
+    fn text(self, key: &str) -> Option<&'a str> {
+        self.field(key)?.as_str()
+    }
+
+    fn string(self, key: &str) -> Option<String> {
+        self.text(key).map(str::to_owned)
+    }
+
+    fn number(self, key: &str) -> Option<u64> {
+        self.field(key)?.as_u64()
+    }
+
+    /// The number under a key; zero without one.
+    fn count(self, key: &str) -> u64 {
+        self.number(key).unwrap_or(0)
+    }
+
+    /// A number that fits where it is wanted.
+    fn small<N: TryFrom<u64>>(self, key: &str) -> Option<N> {
+        N::try_from(self.number(key)?).ok()
+    }
+
+    /// Whether it is true.
+    fn flag(self, key: &str) -> bool {
+        self.field(key).is_some_and(|value| *value == Value::Bool(true))
+    }
+
+    fn list(self, key: &str) -> &'a [Value] {
+        self.field(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    }
+
+    fn object(self, key: &str) -> Option<&'a Map<String, Value>> {
+        self.field(key)?.as_object()
+    }
+}
+
+impl<'a> JsonFields<'a> for &'a Map<String, Value> {
+    fn field(self, key: &str) -> Option<&'a Value> {
+        self.get(key).filter(|value| !value.is_null())
+    }
+}
+
+impl<'a> JsonFields<'a> for &'a Value {
+    fn field(self, key: &str) -> Option<&'a Value> {
+        self.get(key).filter(|value| !value.is_null())
+    }
+}
+
+impl<'a> JsonFields<'a> for Option<&'a Value> {
+    fn field(self, key: &str) -> Option<&'a Value> {
+        self?.field(key)
+    }
+}
+
+/// An object of one field.
+pub(crate) fn one(key: &str, value: impl Into<Value>) -> Map<String, Value> {
+    Map::from_iter([(key.to_owned(), value.into())])
+}
+
+/// What a tool was called with. Arguments that are no object become one.
+pub(crate) fn arguments(given: Option<Value>) -> Map<String, Value> {
+    match given {
+        Some(Value::Object(arguments)) => arguments,
+        Some(Value::Null) | None => Map::new(),
+        Some(other) => one("input", other),
+    }
+}
+
+/// A value as text for people.
+pub(crate) fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// The text of content blocks, if they are nothing but text.
+pub(crate) fn text_of_blocks(blocks: &[Value]) -> Option<String> {
+    let text = |block: &'_ Value| block.string("text").filter(|_| block.text("type") == Some("text"));
+    Some(blocks.iter().map(text).collect::<Option<Vec<_>>>()?.join("\n"))
+}
