@@ -1,7 +1,8 @@
 //! Gives the agent of a session the configured remote agents (`a2aServers` in settings) as one MCP server.
 //!
 //! A CLI is given `multitap mcp` with the list in a private file; the built-in agent is served in this process. The
-//! agents' own settings files are not touched. Sessions without remote agents are unaffected.
+//! agents' own settings files are not touched. A `multitap mcp` that the user lists in `mcpServers` counts hops as well.
+//! Other sessions are unaffected.
 //!
 //! Must not come in: what the tools are (`multitap_bridge`), and how an agent is configured with a server
 //! (`multitap_adapter`).
