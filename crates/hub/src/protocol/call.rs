@@ -283,7 +283,10 @@ mod tests {
             SessionRequest::Join(JoinCall { session_id: Some("s".into()), ..JoinCall::after(3, Some(2)) }),
             SessionRequest::Page(PageCall { before: Some(7), after: None, limit: Some(5) }),
             SessionRequest::Host(HostCall::Sessions(SessionsCall { limit: Some(5), ..SessionsCall::default() })),
-            SessionRequest::Host(HostCall::Open(OpenCall { agent: Some("builtin".into()), ..OpenCall::default() })),
+            SessionRequest::Host(HostCall::Open(Box::new(OpenCall {
+                agent: Some("builtin".into()),
+                ..OpenCall::default()
+            }))),
             SessionRequest::Host(HostCall::Resume { session_id: "s".into() }),
             SessionRequest::Host(HostCall::Agents),
             SessionRequest::Host(HostCall::Models(AboutSession { session_id: Some("s".into()) })),

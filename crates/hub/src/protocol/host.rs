@@ -16,7 +16,7 @@ pub enum HostCall {
     /// Lists sessions, live and stored, those that changed last first.
     Sessions(SessionsCall),
     /// Opens a session.
-    Open(OpenCall),
+    Open(Box<OpenCall>),
     /// Resumes a stored session. One that is live stays as it is.
     #[serde(rename_all = "camelCase")]
     Resume { session_id: SessionId },

@@ -30,7 +30,7 @@ pub(crate) async fn answer(
         HostCall::Sessions(call) => sessions(door, &call).await.map(HostReply::Sessions),
         HostCall::Open(open) => {
             refuse_observers(&by)?;
-            door.host().open(Wanted { by, open }).await.map(opened)
+            door.host().open(Wanted { by, open: *open }).await.map(opened)
         }
         HostCall::Resume { session_id } => {
             refuse_observers(&by)?;
