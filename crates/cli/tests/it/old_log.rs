@@ -68,7 +68,7 @@ fn a_session_of_version_0_1_resumes_the_conversation_it_changed_to() {
     let args = ["-p", "go on", "-r", CLAUDE, "--output-format", "stream-json", "--cwd", "/tmp"];
     let events = scene.run(&args).exits(0).events();
     assert_eq!(types(&events)[0], "sessionStarted");
-    let all = exported(&scene, CLAUDE);
+    let all = scene.run(&["sessions", "export", before[0]["sessionId"].as_str().unwrap()]).exits(0).events();
     assert_eq!(all[..before.len()], before);
     // Clients whose end the log does not have leave first.
     let between = &all[before.len()..events[0]["seq"].as_u64().unwrap() as usize - 1];
