@@ -1,7 +1,7 @@
-//! A session that another process owns, as a [`Session`] here: the same handle, so that a screen cannot tell.
+//! A session that another process owns, behind the same [`Session`] handle as a local one.
 //!
-//! Its events come in through a [`FarEnd`] and keep their numbers and their words; what is asked of it goes out through
-//! the port [`Elsewhere`]. Must not come in: connections, a wire's form.
+//! Its events arrive through a [`FarEnd`], with their numbers and JSON unchanged. Calls go out through the trait
+//! [`Elsewhere`]. Must not come in: connections, wire formats.
 
 mod task;
 
@@ -24,45 +24,45 @@ use crate::session::task::INBOX;
 use crate::state::State;
 use crate::tail::{Retain, Tail};
 
-/// How many events may wait to be taken in.
+/// Maximum number of events that wait for the task.
 const HEARD: usize = 256;
 
-/// What the other process answers, in its own time.
+/// The pending answer of the other process.
 pub type Answer<T> = Pin<Box<dyn Future<Output = Result<T, Refusal>> + Send>>;
 
-/// The way to the process that owns a session. Who asks is known there: it is whoever this way belongs to.
+/// Sends calls to the process that owns a session. That process knows the client by its connection.
 pub trait Elsewhere: fmt::Debug + Send + Sync + 'static {
     fn call(&self, call: SessionCall) -> Answer<SessionReply>;
 
-    /// Part of the log. Waits while the connection is broken: what is in the log must not look lost.
+    /// Reads part of the log. Waits while the connection is broken, because a failure would look like lost events.
     fn page(&self, page: PageCall) -> Answer<PageReply>;
 }
 
-/// What is known of such a session at first.
+/// What is known of a far session when it is joined.
 #[derive(Debug, Clone)]
 pub struct FarStart {
     pub id: SessionId,
     pub epoch: u64,
-    /// Who we are to it.
+    /// The client that we are in the other process.
     pub client: ClientRef,
-    /// What it is now; its events from here on come in, the earlier ones are asked for.
+    /// The current state. Later events arrive by themselves, earlier ones are fetched.
     pub state: Box<State>,
 }
 
-/// Where the events come in. Dropping it ends the session here.
+/// Feeds events into a far session. Dropping it ends the session in this process.
 #[derive(Debug)]
 pub struct FarEnd {
     heard: mpsc::Sender<Heard>,
     end: CancellationToken,
 }
 
-/// Nobody here wants to hear of the session any more.
+/// Nobody in this process follows the session any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("nobody is left to hear of the session")]
+#[error("nobody follows the session any more")]
 pub struct Left;
 
 impl Session {
-    /// A session that runs elsewhere, the end that is to be told of it, and the task that is to be run for it.
+    /// Creates a far session, the end that feeds its events, and the task that the caller must run.
     pub fn far(start: FarStart, elsewhere: Arc<dyn Elsewhere>) -> (Self, FarEnd, FarTask) {
         let (inbox_tx, inbox) = mpsc::channel(INBOX);
         let (heard_tx, heard) = mpsc::channel(HEARD);
@@ -78,37 +78,37 @@ impl Session {
 }
 
 impl FarEnd {
-    /// This happened. Waits while too much is to be taken in. One that is known already is left out.
+    /// Adds an event. Waits while the queue is full. Known events are ignored.
     pub async fn told(&self, entry: Entry) -> Result<(), Left> {
         self.hear(Heard::Told(entry)).await
     }
 
-    /// Everything up to `next` that was not told is lost; `state` is what the session is by then, or later.
+    /// Reports that missing events before `next` are lost. `state` is the session at that point or later.
     pub async fn skipped(&self, next: u64, state: Box<State>) -> Result<(), Left> {
         self.hear(Heard::Skipped { next, state }).await
     }
 
-    /// The way is broken.
+    /// Reports that the connection is lost.
     pub async fn lost(&self, why: impl Into<Arc<str>>) -> Result<(), Left> {
         self.hear(Heard::Lost(why.into())).await
     }
 
-    /// There is a way again; we are somebody else now.
+    /// Reports a new connection, on which we are another client.
     pub async fn found(&self, client: ClientRef) -> Result<(), Left> {
         self.hear(Heard::Found(client)).await
     }
 
-    /// Everything was told, and no more comes.
+    /// Reports that the session is over.
     pub async fn over(self, why: impl Into<Arc<str>>) {
         self.hear(Heard::Over(why.into())).await.ok(); // then nobody wants to know
     }
 
-    /// We were sent away.
+    /// Reports that this client was kicked.
     pub async fn cut_off(self, why: impl Into<Arc<str>>) {
         self.hear(Heard::CutOff(why.into())).await.ok(); // then nobody wants to know
     }
 
-    /// Comes back when somebody here ended the session for us.
+    /// Completes when this process has left the session.
     pub async fn left(&self) {
         tokio::select! {
             () = self.end.cancelled() => {}

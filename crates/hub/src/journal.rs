@@ -1,6 +1,6 @@
-//! The port to whatever keeps logs at rest.
+//! The trait behind which logs are stored.
 //!
-//! The hub says what is to be kept and in which order; how is the journal's business. Must not come in: SQL, files.
+//! The hub decides what to store and in which order; the journal decides how. Must not come in: SQL, files.
 
 mod task;
 
@@ -14,92 +14,92 @@ use serde_json::{Map, Value};
 pub use self::task::{TaskFilter, TaskPage, TaskRecord};
 use crate::entry::Entry;
 
-/// What a journal answers, in its own time.
+/// The pending result of a journal's operation.
 pub type Kept<'a, T> = Pin<Box<dyn Future<Output = Result<T, JournalError>> + Send + 'a>>;
 
-/// Keeps the logs of sessions.
+/// Stores the logs of sessions.
 pub trait Journal: fmt::Debug + Send + Sync + 'static {
-    /// Begins a log, for this process alone to write. It is on the disk when this comes back; after a failure there is
-    /// nothing of it, and it may be begun again.
+    /// Creates a log that only this process may write. On `Ok` it is on the disk. After an error nothing of it exists,
+    /// and it may be created again.
     fn create(&self, session: NewSession) -> Kept<'_, Claim>;
 
-    /// Takes up a log that no living process writes. If events were told that it does not have, its epoch is new.
+    /// Claims a log that no living process writes. If clients saw events that the log lacks, its epoch is new.
     fn claim(&self, session: SessionId) -> Kept<'_, Claim>;
 
-    /// Adds to a log. What comes back well is kept through the death of this process; with [`Flush::Now`] also through
-    /// a power cut. All of a batch is kept or nothing; what of it is kept already, to the letter, is not kept again, so
-    /// that it can be handed in once more when it is not clear what became of it. After a failure the session goes on
-    /// without the journal: that is noted in whatever way is left, before the failure is told, for a later claim.
+    /// Appends a batch to a log, all of it or nothing. On `Ok` the batch survives a process crash, and with
+    /// [`Flush::Now`] a power failure. Entries that the log already has are skipped if they are identical, so a batch
+    /// with an unknown outcome can be appended again. Before an error is returned, it is recorded for a later claim that
+    /// the session continues without the journal.
     fn append(&self, batch: Batch) -> Kept<'_, ()>;
 
-    /// Part of a log.
+    /// Reads part of a log.
     fn page(&self, session: SessionId, part: Part) -> Kept<'_, Page>;
 
-    /// Nobody writes this log any more. `told` is the last event that anybody saw: if the log ends before it, whoever
-    /// takes it up next has a new epoch.
+    /// Gives up the right to write a log. `told` is the last event that clients saw: if the log ends before it, the next
+    /// claim has a new epoch.
     fn release(&self, session: SessionId, owner: Owner, told: u64) -> Kept<'_, ()>;
 
-    /// What is known of the sessions, newest first.
+    /// Lists sessions, newest first.
     fn list(&self, filter: Filter) -> Kept<'_, Vec<SessionRecord>>;
 
-    /// Those a person may mean: by our id, by how it begins, or by the agent's own id.
+    /// Sessions that a user may mean by `name`: our id, a prefix of it, or the agent's own id.
     fn find(&self, name: String) -> Kept<'_, Vec<SessionRecord>>;
 
-    /// Forgets a session that is not live.
+    /// Deletes a session that is not live.
     fn remove(&self, session: SessionId) -> Kept<'_, ()>;
 
-    /// Who ruled on what in this session, oldest first; not what its log was copied with.
+    /// The rulings of this session, oldest first, without copied ones.
     fn rulings(&self, session: SessionId) -> Kept<'_, Vec<Ruling>>;
 
-    /// Keeps a task of a session that is known, in place of what was kept under its id. What comes back well is kept
-    /// through the death of this process. It is gone with its session.
+    /// Stores a task of a known session and replaces the one with the same id. On `Ok` it survives a process crash. It
+    /// is deleted with its session.
     fn keep_task(&self, task: TaskRecord) -> Kept<'_, ()>;
 
-    /// Stores a task, unless one is stored under its id already: who follows the task may have been quicker.
+    /// Stores a task unless one with its id exists: a follower of the task may have been faster.
     fn begin_task(&self, task: TaskRecord) -> Kept<'_, ()>;
 
     /// The task of that id.
     fn task(&self, id: String) -> Kept<'_, Option<TaskRecord>>;
 
-    /// Some of the tasks, those that changed last first, and how many there are.
+    /// A page of tasks, latest change first, and their total number.
     fn tasks(&self, filter: TaskFilter) -> Kept<'_, TaskPage>;
 }
 
-/// Names one process's right to write one log.
+/// Identifies one process's right to write one log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner(pub String);
 
-/// A log that begins.
+/// A new log.
 #[derive(Debug, Clone)]
 pub struct NewSession {
     pub id: SessionId,
     pub agent: AgentKind,
     pub folder: Option<PathBuf>,
     pub created: Timestamp,
-    /// The session whose log this one began as a copy of.
+    /// The session whose log this one is a copy of.
     pub forked_from: Option<SessionId>,
-    /// How it was started, for whoever takes it up: no secrets.
+    /// The configuration for resuming it, without secrets.
     pub config: Map<String, Value>,
 }
 
-/// The right to write a log, and where it stands.
+/// The right to write a log, and its current end.
 #[derive(Debug, Clone)]
 pub struct Claim {
     pub owner: Owner,
     pub record: SessionRecord,
-    /// The latest kept state, if there is one; what comes after it must be applied.
+    /// The latest stored state; later events must be applied to it.
     pub checkpoint: Option<Checkpoint>,
 }
 
-/// What a session was after an event, so that a long log need not be read from its start.
+/// The state of a session after an event, so that a long log need not be read from its start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
     pub seq: u64,
-    /// The state as JSON, of the hub's own form.
+    /// The state as JSON, in the hub's own format.
     pub state: String,
 }
 
-/// Entries to keep, in order, without a gap to what was kept before.
+/// Entries to store, in order, without a gap to earlier ones.
 #[derive(Debug, Clone)]
 pub struct Batch {
     pub session: SessionId,
@@ -107,28 +107,28 @@ pub struct Batch {
     pub entries: Vec<Entry>,
     pub flush: Flush,
     pub checkpoint: Option<Checkpoint>,
-    /// What is known of the session now, where that changed.
+    /// The session's summary, if it changed.
     pub about: Option<About>,
 }
 
-/// When a batch must be on the disk itself.
+/// When a batch must be flushed to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Flush {
-    /// In the system's own time: it outlives this process.
+    /// When the system chooses: survives a process crash.
     Soon,
-    /// Before it is acknowledged: it outlives a power cut.
+    /// Before the acknowledgement: survives a power failure.
     Now,
 }
 
-/// What lists show of a session.
+/// A session's summary in lists.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct About {
-    /// The first thing somebody said.
+    /// The first prompt.
     pub title: Option<String>,
     /// The agent's own id of the conversation.
     pub native_id: Option<String>,
     pub model: Option<String>,
-    /// The agent runs: the log is not at its end.
+    /// Whether the agent runs, so the log has no end yet.
     pub open: bool,
 }
 
@@ -143,11 +143,11 @@ pub struct SessionRecord {
     pub forked_from: Option<SessionId>,
     pub config: Map<String, Value>,
     pub about: About,
-    /// The number of the last kept event.
+    /// The number of the last stored event.
     pub last_seq: u64,
     /// Changes when the end of the log may have been lost.
     pub epoch: u64,
-    /// The process that writes it now.
+    /// The process that writes the log now.
     pub live: Option<Holder>,
 }
 
@@ -158,30 +158,30 @@ pub struct Holder {
     pub since: Timestamp,
 }
 
-/// Which part of a log, and how much of it.
+/// Selects part of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
     pub edge: Edge,
-    /// At most so many entries.
+    /// Maximum number of entries.
     pub limit: usize,
-    /// And about so many bytes, but at least one entry.
+    /// Approximate maximum of bytes; at least one entry is returned.
     pub bytes: usize,
 }
 
-/// Where a part begins or ends.
+/// Where the part begins or ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edge {
     /// The entries that follow this one.
     After(u64),
-    /// The last ones before this one.
+    /// The last entries before this one.
     Before(u64),
 }
 
-/// Entries in order, however they were asked for.
+/// Entries in ascending order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page {
     pub entries: Vec<Entry>,
-    /// The number of the last kept event of the whole log.
+    /// The number of the last stored event of the whole log.
     pub last_seq: u64,
 }
 
@@ -190,25 +190,27 @@ pub struct Page {
 pub struct Filter {
     /// Only of this folder.
     pub folder: Option<PathBuf>,
-    /// Only those at whose end the agent still ran, and that no living process has.
+    /// Only sessions that were interrupted, and that no living process owns.
     pub cut_off: bool,
     pub limit: Option<usize>,
 }
 
-/// The journal did not do it.
+/// An operation of the journal failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JournalError {
-    /// Or a quota is used up, or the file may not grow.
-    #[error("the disk is full, or a limit on its use is reached")]
+    /// Also an exceeded quota or file size limit.
+    #[error("the disk is full, or its quota is exceeded")]
     Full,
     #[error("the log is locked by another program")]
     Locked,
-    /// Says which file, and what is wrong with it.
+    /// Names the file and the damage.
     #[error(
-        "the log is damaged: {0}; move that file away, with those whose names begin as its does, and a new one is begun"
+        "the log is damaged: {0}. To start a new one, move that file away, with all files whose names start with its name"
     )]
     Damaged(String),
-    #[error("the log was written by a newer multitap (form {found}, this version knows {known}): update multitap")]
+    #[error(
+        "the log was written by a newer multitap (schema version {found}, this version supports {known}): update multitap"
+    )]
     Newer { found: u32, known: u32 },
     #[error("there is no session {0}")]
     NoSuchSession(SessionId),
@@ -222,7 +224,7 @@ pub enum JournalError {
     Other(String),
 }
 
-/// A journal that cannot be used at all, and says why whatever it is asked.
+/// A journal that fails every operation with this error.
 #[derive(Debug)]
 pub struct Unusable(pub JournalError);
 

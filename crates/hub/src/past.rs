@@ -1,4 +1,4 @@
-//! Where the part of a log is read that is no longer at hand.
+//! Reads the part of a log that is no longer in memory.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use crate::journal::{Journal, JournalError, Page, Part};
 
 #[derive(Debug, Clone)]
 pub(crate) enum Past {
-    /// It is kept here.
+    /// Read from the local journal.
     Journal(Arc<dyn Journal>),
-    /// It is asked for, where the session runs.
+    /// Fetched from the process that owns the session.
     Elsewhere(Arc<dyn Elsewhere>),
 }
 

@@ -1,4 +1,4 @@
-//! Whether the process can be reached in which a session runs. A session of this process always can.
+//! Whether the process that owns a session can be reached. A local session always can.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -6,25 +6,25 @@ use std::sync::Arc;
 use multitap_event::ClientRef;
 use tokio::sync::watch;
 
-/// How a session stands.
+/// Connectivity to a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Reach {
     #[default]
     Here,
-    /// The way to it broke, for this reason; another is sought. Nothing of the log is lost by it.
+    /// The connection broke, with the reason; reconnecting. No events are lost.
     Lost(Arc<str>),
-    /// No more comes, for this reason.
+    /// The session is over or unreachable, with the reason.
     Gone(Arc<str>),
 }
 
-/// How a session elsewhere stands, and who we are to it.
+/// Connectivity to a far session, and our client there.
 #[derive(Debug)]
 pub(crate) struct Standing {
     pub(crate) reach: Reach,
     pub(crate) client: ClientRef,
 }
 
-/// Tells when that changes.
+/// Watches the connectivity.
 #[derive(Debug, Clone)]
 pub struct Reached {
     changes: Option<watch::Receiver<Standing>>,
@@ -39,21 +39,21 @@ impl Reached {
         Self { changes: Some(changes) }
     }
 
-    /// How it is now.
+    /// The current connectivity.
     pub fn now(&self) -> Reach {
         self.changes.as_ref().map(|changes| changes.borrow().reach.clone()).unwrap_or_default()
     }
 
-    /// Who we are to a session elsewhere: somebody else after the way broke. Nothing for a session of this process.
+    /// Our client in a far session, which changes with each connection. `None` for a local session.
     pub fn client(&self) -> Option<ClientRef> {
         self.changes.as_ref().map(|changes| changes.borrow().client.clone())
     }
 
-    /// Comes back when it has changed since this was last asked; never for a session of this process. Cancel safe.
+    /// Completes when it has changed since the last call; never for a local session. Cancel safe.
     pub async fn changed(&mut self) -> Reach {
         let Some(changes) = &mut self.changes else { return pending().await };
         if changes.changed().await.is_err() {
-            // It stays as it was.
+            // No more changes.
             return pending().await;
         }
         changes.borrow_and_update().reach.clone()

@@ -1,7 +1,7 @@
-//! The end of a log in memory, which all its readers share: written by the session task, read by feeds.
+//! The end of a log in memory, written by the session task and read by feeds.
 //!
-//! A reader costs nothing but its place. One that falls behind what is here goes on from the journal; where there is
-//! no journal, what has not been read stays, and the agent waits.
+//! A reader costs only its position. A reader that lags behind the tail continues from the journal. Without a journal,
+//! unread entries stay in memory and the agent waits.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,25 +14,25 @@ use tokio::time::Instant;
 
 use crate::entry::Entry;
 
-/// How much of the log's end is at hand.
+/// Maximum size of the log's end in memory.
 const RING_BYTES: usize = 1024 * 1024;
-/// How much may wait for the slowest reader where there is no journal to fall back on.
+/// Maximum size of unread events without a journal.
 const UNREAD_BYTES: usize = 4 * 1024 * 1024;
-/// How much is kept of a log that cannot be written.
+/// Maximum size of events in memory while the log cannot be written.
 const VOLATILE_BYTES: usize = 64 * 1024 * 1024;
 
-/// What stays in memory.
+/// Which events stay in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Retain {
-    /// The latest; the rest is in the journal.
+    /// The latest events; the rest is in the journal.
     Ring,
-    /// What somebody has not read; there is no journal.
+    /// Events that a reader has not read; there is no journal.
     UntilRead,
-    /// As much as can be; the journal does not work.
+    /// As many as possible, because the journal fails.
     Volatile,
 }
 
-/// How far the log goes, and whether it goes on.
+/// The last event of the log, and whether more follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) last: u64,
@@ -43,9 +43,9 @@ pub(crate) struct Head {
 pub(crate) struct Tail {
     inner: Mutex<Inner>,
     head: watch::Sender<Head>,
-    /// Told when a reader left, or went on where the agent may be waiting for it.
+    /// Notified when a reader left, or read on while the agent may wait for it.
     pub(crate) moved: Notify,
-    /// There is no journal: readers set the pace.
+    /// Whether readers set the pace, because there is no journal.
     paced: bool,
 }
 
@@ -57,31 +57,31 @@ struct Inner {
     readers: Vec<Arc<Reader>>,
 }
 
-/// A reader's place.
+/// A reader's position.
 #[derive(Debug)]
 pub(crate) struct Reader {
     pub(crate) client: ClientId,
     /// The number of the last event it took.
     cursor: AtomicU64,
-    /// When it last came, or there was nothing to come for, in milliseconds since `born`.
+    /// When it last read, or had nothing to read, in milliseconds since `born`.
     came: AtomicU64,
     born: Instant,
-    /// How long it may stay away while there is something to read.
+    /// How long it may not read while there are events.
     patience: Option<Duration>,
-    /// It is there, and wants no events until it comes for them.
+    /// Connected, but wants no events until it reads again.
     aside: AtomicBool,
-    /// It was cut off.
+    /// It was disconnected.
     pub(crate) cut: AtomicBool,
     /// It left.
     pub(crate) gone: AtomicBool,
 }
 
-/// What a reader finds after its place.
+/// What a reader finds after its position.
 pub(crate) enum Found {
     Entries(Vec<Entry>),
     /// Nothing yet.
     Nothing,
-    /// It is behind what is at hand, which begins with this number.
+    /// It lags behind the events in memory, which begin with this number.
     Behind {
         first: u64,
     },
@@ -102,19 +102,19 @@ impl Reader {
         self.cursor.store(seq, Ordering::Release);
     }
 
-    /// It came for more.
+    /// Records that the reader reads.
     pub(crate) fn came(&self) {
         self.starts_anew();
-        // In this order: one that stood aside was not away.
+        // In this order, because a reader that stood aside was not stuck.
         self.aside.store(false, Ordering::Release);
     }
 
-    /// The number after which it wants events: none, if it stands aside.
+    /// The number after which it wants events; the maximum if it stands aside.
     fn wants_after(&self) -> u64 {
         if self.aside.load(Ordering::Acquire) { u64::MAX } else { self.cursor() }
     }
 
-    /// Its time runs from now on, if it is measured.
+    /// Restarts its time limit.
     fn starts_anew(&self) {
         if self.patience.is_none() {
             return;
@@ -123,7 +123,7 @@ impl Reader {
         self.came.store(since, Ordering::Release);
     }
 
-    /// Whether it stayed away too long, if there is something to read.
+    /// Whether it has not read for too long, given that there are events.
     fn is_stuck(&self) -> bool {
         let away = self.born.elapsed().saturating_sub(Duration::from_millis(self.came.load(Ordering::Acquire)));
         self.patience.is_some_and(|patience| away > patience)
@@ -145,7 +145,7 @@ impl Tail {
         self.head.subscribe()
     }
 
-    /// Adds what was kept, in order, and wakes the readers once.
+    /// Adds stored entries in order, and wakes the readers once.
     pub(crate) fn add(&self, entries: impl IntoIterator<Item = Entry>) {
         let mut last = None;
         {
@@ -162,7 +162,7 @@ impl Tail {
         }
     }
 
-    /// What comes next has this number: whoever wants what is before it finds it elsewhere, or not at all.
+    /// Skips to this number. Earlier events are in the journal, or lost.
     pub(crate) fn skip_to(&self, next: u64) {
         {
             let mut inner = self.lock();
@@ -172,7 +172,7 @@ impl Tail {
         self.head.send_modify(|head| head.last = head.last.max(next.saturating_sub(1)));
     }
 
-    /// Nothing more comes.
+    /// Marks the end of the log.
     pub(crate) fn close(&self) {
         self.head.send_modify(|head| head.over = true);
     }
@@ -183,7 +183,7 @@ impl Tail {
         inner.trim();
     }
 
-    /// A reader has everything up to here.
+    /// Records a reader's position.
     pub(crate) fn took(&self, reader: &Reader, seq: u64) {
         reader.took(seq);
         if self.paced {
@@ -209,7 +209,7 @@ impl Tail {
         inner.bytes > UNREAD_BYTES
     }
 
-    /// How many read, announced or not; also those who left a moment ago.
+    /// Number of readers, including hidden ones and those that have just left.
     pub(crate) fn readers(&self) -> usize {
         self.lock().readers.len()
     }
@@ -218,13 +218,13 @@ impl Tail {
         self.lock().readers.push(reader);
     }
 
-    /// Removes those who left and cuts off those who do not read, and names both.
+    /// Removes readers that left and disconnects stuck ones. Returns both.
     pub(crate) fn sweep(&self) -> Vec<Arc<Reader>> {
         let last = self.head().last;
         let mut inner = self.lock();
         let out = |reader: &mut Arc<Reader>| {
             if reader.wants_after() >= last {
-                // There is nothing it could have come for: its time runs from the next event on.
+                // It has nothing to read: its time limit starts at the next event.
                 reader.starts_anew();
             } else if reader.is_stuck() {
                 reader.cut.store(true, Ordering::Release);
@@ -235,13 +235,13 @@ impl Tail {
         inner.trim();
         drop(inner);
         if out.iter().any(|reader| reader.cut.load(Ordering::Acquire)) {
-            // Whoever waits looks again, and finds that it was cut off.
+            // Wakes waiting readers, which then see that they were disconnected.
             self.head.send_modify(|_| {});
         }
         out
     }
 
-    /// Cuts off a reader that is not welcome any more.
+    /// Disconnects a client's readers.
     pub(crate) fn cut(&self, client: &ClientId) {
         for reader in self.lock().readers.iter().filter(|reader| reader.client == *client) {
             reader.cut.store(true, Ordering::Release);
@@ -249,7 +249,7 @@ impl Tail {
         self.moved.notify_one();
     }
 
-    /// Cuts off everybody, at once.
+    /// Disconnects all readers.
     pub(crate) fn cut_all(&self) {
         for reader in &self.lock().readers {
             reader.cut.store(true, Ordering::Release);
@@ -257,7 +257,7 @@ impl Tail {
         self.head.send_modify(|_| {});
     }
 
-    /// What follows `after`, at most so many entries and about so many bytes.
+    /// Entries after `after`, up to the limit and about that many bytes.
     pub(crate) fn after(&self, after: u64, limit: usize, bytes: usize) -> Found {
         let inner = self.lock();
         let Some(first) = inner.entries.front().map(Entry::seq) else {
@@ -273,7 +273,7 @@ impl Tail {
         if found.is_empty() { Found::Nothing } else { Found::Entries(found) }
     }
 
-    /// What is at hand after a place, without its being anybody's place.
+    /// Entries in memory after a number, without a reader.
     pub(crate) fn at_hand(&self, after: u64, limit: usize, bytes: usize) -> Vec<Entry> {
         let first = self.lock().entries.front().map_or(0, Entry::seq);
         match self.after(after.max(first.saturating_sub(1)), limit, bytes) {
@@ -282,7 +282,7 @@ impl Tail {
         }
     }
 
-    /// The last ones at hand before a place, in their order.
+    /// The last entries in memory before a number, in ascending order.
     pub(crate) fn at_hand_before(&self, seq: u64, limit: usize, bytes: usize) -> Vec<Entry> {
         let inner = self.lock();
         let before = inner.entries.iter().rev().skip_while(|entry| entry.seq() >= seq);
@@ -291,18 +291,18 @@ impl Tail {
         found
     }
 
-    /// Whether something before that is at hand.
+    /// Whether entries before that number are in memory.
     pub(crate) fn has_before(&self, seq: u64) -> bool {
         self.lock().entries.front().is_some_and(|first| first.seq() < seq)
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // Nothing is left half done in there.
+        // The lock protects no invariant that a panic could break.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Takes entries of about so many bytes, but at least one.
+/// Takes entries of about that many bytes, but at least one.
 fn within(bytes: usize) -> impl FnMut(&&Entry) -> bool {
     let mut size = 0;
     move |entry| {
@@ -315,8 +315,8 @@ fn within(bytes: usize) -> impl FnMut(&&Entry) -> bool {
 impl Inner {
     fn trim(&mut self) {
         match self.retain {
-            // The journal has all of it, so not even the last entry must stay: a large one would for as long as the
-            // session is idle.
+            // The journal has all entries, so even the last may go; a large one would stay as long as the session is
+            // idle.
             Retain::Ring => self.shrink(RING_BYTES, 0),
             Retain::Volatile => self.shrink(VOLATILE_BYTES, 1),
             Retain::UntilRead => match self.readers.iter().map(|reader| reader.wants_after()).min() {
@@ -325,13 +325,13 @@ impl Inner {
                         self.bytes -= self.entries.pop_front().map_or(0, |entry| entry.bytes());
                     }
                 }
-                // Nobody has come yet.
+                // No reader has joined yet.
                 None => self.shrink(VOLATILE_BYTES, 1),
             },
         }
     }
 
-    /// Drops the oldest entries beyond so many bytes, but leaves so many entries.
+    /// Drops the oldest entries beyond `most` bytes, but leaves `least` entries.
     fn shrink(&mut self, most: usize, least: usize) {
         while self.bytes > most && self.entries.len() > least {
             if let Some(entry) = self.entries.pop_front() {

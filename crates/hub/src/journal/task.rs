@@ -1,6 +1,6 @@
-//! Tasks at rest: stretches of a session's log that clients know by an id of their own.
+//! Stored tasks: parts of a session's log that clients know by an id.
 //!
-//! What a task's state means, and which events belong to it, is the business of the door that makes it.
+//! The door that creates a task defines its states and events.
 
 use multitap_event::{SessionId, Timestamp};
 use serde_json::{Map, Value};
@@ -10,16 +10,16 @@ use serde_json::{Map, Value};
 pub struct TaskRecord {
     pub id: String,
     pub session: SessionId,
-    /// In the door's own words.
+    /// A state of the door's protocol.
     pub state: String,
     /// The first event that belongs to it.
     pub first_seq: u64,
-    /// The last one; nothing while it goes on.
+    /// The last event; `None` while the task runs.
     pub last_seq: Option<u64>,
     pub created: Timestamp,
-    /// When its state last changed: lists go by it.
+    /// When its state last changed. Lists are sorted by it.
     pub updated: Timestamp,
-    /// What the door wants to find again: no secrets.
+    /// Data for the door, without secrets.
     pub metadata: Map<String, Value>,
 }
 
@@ -30,19 +30,19 @@ pub struct TaskFilter {
     pub session: Option<SessionId>,
     /// Only those in this state.
     pub state: Option<String>,
-    /// Only those that changed then or later.
+    /// Only tasks that changed at this time or later.
     pub updated_after: Option<Timestamp>,
-    /// Where the page before ended: when its last task changed, and that task's id.
+    /// The end of the previous page: the last task's time of change and id.
     pub before: Option<(Timestamp, String)>,
-    /// At most so many; with 0 they are only counted.
+    /// Maximum number of tasks; 0 only counts them.
     pub limit: usize,
 }
 
 /// Part of a list of tasks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskPage {
-    /// Those that changed last first; of those that changed at once, the greater id first.
+    /// Latest change first; for equal times, the greater id first.
     pub tasks: Vec<TaskRecord>,
-    /// How many there are on all pages.
+    /// Total number of matching tasks.
     pub total: u64,
 }

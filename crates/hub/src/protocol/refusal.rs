@@ -1,4 +1,4 @@
-//! Refusals: why something was not done.
+//! Refusals of a session or its host.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ pub enum Refusal {
     SessionEnded,
     #[error("observers can only watch this session")]
     Observer,
-    /// By an owner, and it has not joined again since.
+    /// An owner kicked the client, and it has not joined again.
     #[error("you were kicked from this session: join it again first")]
     Kicked,
     #[error("the agent is not running")]
@@ -29,12 +29,10 @@ pub enum Refusal {
     AgentRunning,
     #[error("the session is busy: too much is waiting for the agent or for a client that reads its events")]
     Busy,
-    /// Only owners loosen what owners chose.
-    #[error(
-        "mode {mode} may let more run unasked than {ceiling}, which is as far as the owner of this session lets you go"
-    )]
+    /// Only owners may go beyond the mode that an owner chose.
+    #[error("mode {mode} may let more run unasked than {ceiling}, the limit set by the owner of this session")]
     BeyondCeiling { mode: String, ceiling: ApprovalMode },
-    #[error("the session takes no more prompts: it ends when the running turn does")]
+    #[error("the session accepts no more prompts: it ends after the running turn")]
     Draining,
     #[error("the prompt queue is full (at most 64 prompts, 32 MiB together): send it again once the agent is idle")]
     QueueFull,
@@ -71,7 +69,7 @@ pub enum Refusal {
     LogUnavailable { message: String },
     #[error("there is no session {session_id}")]
     UnknownSession { session_id: SessionId },
-    /// The host has many sessions, and none was named.
+    /// The host has many sessions, and the request names none.
     #[error("this host has many sessions: name one with session/join {{\"sessionId\": ...}} or ?session=ID")]
     NoSession,
     #[error("session {session_id} is live in process {pid}")]
@@ -105,7 +103,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Everything for programs: the `code` and the fields of that refusal. The message is not part of it.
+    /// The machine-readable part: `code` and the refusal's fields, without the message.
     pub fn data(&self) -> Map<String, Value> {
         let mut data = match (self, serde_json::to_value(self)) {
             (Self::Unknown { code: Some(code), .. }, _) => Map::from_iter([("code".to_owned(), code.as_str().into())]),
@@ -116,7 +114,7 @@ impl Refusal {
         data
     }
 
-    /// Reads a refusal from its message and what [`data`](Self::data) gave. It always makes one.
+    /// Reads a refusal from its message and its [`data`](Self::data). Never fails.
     pub fn read(message: String, data: Map<String, Value>) -> Self {
         let code = data.get("code").and_then(Value::as_str).map(str::to_owned);
         let mut fields = data;

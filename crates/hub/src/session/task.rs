@@ -1,8 +1,8 @@
-//! The task that owns a session: it alone numbers events, holds prompts back, rules on answers.
+//! The task that owns a session. Only this task numbers events, queues prompts and decides on answers.
 //!
-//! It waits only at its `select!`. Outward waits: what cannot be kept or read yet leaves the agent's events where they
-//! are. Inward refuses: a full queue is an error the caller sees. Whatever is told, answered or handed to the agent
-//! goes through the [`Outbox`](super::outbox), so that it is in the log first.
+//! It waits only at its `select!`. Outward waits: while events cannot be stored or read, the agent's events stay in their
+//! queue. Inward refuses: a full queue is an error for the caller. Events, replies and commands to the agent go through
+//! the [`Outbox`](super::outbox), so they are in the log first.
 
 mod agent;
 mod asked;
@@ -39,46 +39,46 @@ use crate::protocol::Refusal;
 use crate::state::{Presence, State};
 use crate::tail::{Retain, Tail};
 
-/// How many calls may wait for the session task.
+/// Maximum number of calls waiting for the session task.
 pub(crate) const INBOX: usize = 64;
-/// How many events of the agent are taken at a time.
+/// Maximum number of the agent's events per step.
 const DRAFTS: usize = 64;
-/// How often it is looked at whether clients read.
+/// How often stuck clients are detected.
 const SWEEP: Duration = Duration::from_secs(1);
-/// How long the last events may take to be kept.
+/// Time limit for storing the last events.
 const LAST_EVENTS: Duration = Duration::from_secs(10);
 
-/// How long a session whose agent went at once waits for whoever opened it to hear of it.
+/// How long a session whose agent ended at once waits for its first reader.
 const FIRST_READER: Duration = Duration::from_secs(2);
 const ENDED: &str = "the session ended";
-const COPIED: &str = "it was still open when this copy was made";
+const COPIED: &str = "it was open when the session was copied";
 
-/// What a session ends with.
+/// When a session ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Linger {
     /// With its agent.
     #[default]
     WithAgent,
-    /// When it is closed: while its agent is gone others may look at it, and a prompt starts the agent again.
+    /// When it is closed. After its agent has ended, clients can still read it, and a prompt starts the agent again.
     UntilClosed,
 }
 
-/// Everything a session begins with.
+/// Everything for the start of a session.
 pub(crate) struct Beginning {
     pub(crate) id: SessionId,
     pub(crate) epoch: u64,
     pub(crate) state: State,
     pub(crate) config: SessionConfig,
-    /// Who opened it: its first prompt is theirs.
+    /// The client that opened it and sends its first prompt.
     pub(crate) by: ClientRef,
     /// What was said before, elsewhere.
     pub(crate) history: Option<History>,
     pub(crate) linger: Linger,
     pub(crate) question_timeout: Option<Duration>,
-    /// The mode beyond which only owners go; none says the one it is opened with.
+    /// The limit for everybody but owners. `None`: the mode of the configuration.
     pub(crate) ceiling: Option<Mode>,
     pub(crate) log: Option<Log>,
-    /// Why the log could not be begun.
+    /// Why the log could not be created.
     pub(crate) unkept: Option<JournalError>,
     pub(crate) launch: Arc<dyn Launch>,
     pub(crate) tail: Arc<Tail>,
@@ -87,14 +87,14 @@ pub(crate) struct Beginning {
     pub(crate) stop: CancellationToken,
 }
 
-/// Events of a conversation that was had elsewhere; it ends when the other end is dropped.
+/// Events of an imported conversation; it ends when the sender is dropped.
 pub type History = mpsc::Receiver<Draft>;
 
 /// Where the session is in its life. It only moves forward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Running,
-    /// Takes no more prompts, and ends once the running turn and the queue are done.
+    /// Accepts no more prompts and ends after the running turn and the queue.
     Draining,
     /// Ends as soon as the agent is gone.
     Closing,
@@ -104,22 +104,22 @@ enum Phase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Restart {
     No,
-    /// Somebody prompted while it was going.
+    /// A prompt came while the agent was ending.
     WhenGone,
-    /// It is to go as soon as it is idle, so that it forgets a revoked rule.
+    /// When the agent is idle, so that it forgets a revoked rule.
     WhenIdle,
 }
 
-/// Whoever opened a session joins a moment later, and must still find one whose agent was gone at once.
+/// The opener joins a moment later and must still find a session whose agent ended at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FirstReader {
     NotYet,
-    /// The agent is gone, and the session waits until then.
+    /// The agent has ended; the session waits until then.
     AwaitedUntil(Instant),
     Joined,
 }
 
-/// What was handed to the agent last.
+/// What was sent to the agent last.
 #[derive(Debug)]
 enum LastPrompt {
     Message,
@@ -136,9 +136,9 @@ pub(crate) struct SessionTask {
     config: SessionConfig,
     by: ClientRef,
     history: Option<History>,
-    /// The first prompt of this opening, until the agent is there.
+    /// The first prompt, until the agent has started.
     first: Option<Prompt>,
-    /// Queued prompts of an earlier process: they come before it.
+    /// Queued prompts of an earlier process, which come first.
     recovered_prompts: Vec<PromptId>,
     linger: Linger,
     question_timeout: Option<Duration>,
@@ -206,21 +206,21 @@ impl SessionTask {
         }
     }
 
-    /// Until the session is over. `opened` hears where this opening begins in the log once the agent is up, or why it
-    /// is not.
+    /// Runs until the session is over. `opened` receives the log position of this start once the agent has started, or
+    /// the error.
     #[tracing::instrument(name = "session", skip_all, fields(id = %self.id))]
     pub(crate) async fn run(mut self, opened: oneshot::Sender<Result<u64, LaunchError>>) {
         self.import().await;
         let after = self.state.seq;
         if !self.stop.is_cancelled() {
             self.start(Box::new(move |up| {
-                // Whoever opened it may have gone away.
+                // The caller may be gone.
                 opened.send(up.map(|()| after)).ok();
             }));
         }
         let mut drafts = Vec::new();
         while !self.is_done() {
-            // On its way out it waits for no reader.
+            // A closing session waits for no reader.
             let listens = self.outbox.has_room() && (self.phase == Phase::Closing || !self.tail.is_full());
             let ear = Ear { listens, wants_room: self.can_hand_over() };
             let due = self.next_due();
@@ -241,8 +241,8 @@ impl SessionTask {
         self.end().await;
     }
 
-    /// Puts what was said elsewhere at the beginning of the log, or as much of it as there is time for. What is still
-    /// open there goes on there: here it ends.
+    /// Imports an earlier conversation into the log, as much as time allows. Open turns and calls are closed in the
+    /// copy.
     async fn import(&mut self) {
         let Some(mut history) = self.history.take() else { return };
         while let Some(Some(draft)) = self.stop.clone().run_until_cancelled(history.recv()).await {
@@ -271,7 +271,7 @@ impl SessionTask {
         ends && self.restart != Restart::WhenIdle && !matches!(self.first_reader, FirstReader::AwaitedUntil(_))
     }
 
-    /// The last events are kept, then nobody writes the log any more.
+    /// Stores the last events and releases the log.
     async fn end(mut self) {
         self.inbox.close();
         while let Ok(ask) = self.inbox.try_recv() {
@@ -283,7 +283,7 @@ impl SessionTask {
             match timeout_at(deadline, self.outbox.landed(&self.state)).await {
                 Ok(landed) => self.on_landed(landed),
                 Err(_) => {
-                    tracing::warn!(session = %self.id, "the last events could not be kept in time");
+                    tracing::warn!(session = %self.id, "the last events could not be stored in time");
                     break;
                 }
             }
@@ -294,15 +294,15 @@ impl SessionTask {
         }
     }
 
-    /// Makes it an event and sends it on its way.
+    /// Numbers a draft and puts it into the outbox.
     fn stamp(&mut self, draft: Draft) {
         let event = self.number(draft);
         self.outbox.entry(Entry::new(event));
     }
 
-    /// Makes it an event: numbers it and applies it.
+    /// Numbers a draft and applies it.
     fn number(&mut self, mut draft: Draft) -> Event {
-        // What an agent told a moment ago may come after something of our own: time does not go back in a log.
+        // An agent's event may arrive after a later one of ours. Timestamps in a log never decrease.
         self.latest = self.latest.max(Some(draft.at));
         draft.at = self.latest.unwrap_or(draft.at);
         let event = draft.stamp(self.id.clone(), self.state.seq + 1);
@@ -321,13 +321,13 @@ impl SessionTask {
         self.stamp(Draft::new(Timestamp::now(), kind));
     }
 
-    /// Answers when everything so far is kept.
+    /// Sends the reply once everything so far is stored.
     fn reply<T: Send + 'static>(&mut self, reply: Reply<T>, value: Result<T, Refusal>) {
-        // A caller that went away wants no answer.
+        // The caller may be gone.
         self.outbox.then(Effect::Do(Box::new(move || drop(reply.send(value)))));
     }
 
-    /// Hands the agent a command when everything so far is kept.
+    /// Sends a command to the agent once everything so far is stored.
     fn hand(&mut self, permit: mpsc::OwnedPermit<Command>, command: Command) {
         self.outbox.then(Effect::Tell(permit, command));
     }
@@ -344,12 +344,12 @@ impl SessionTask {
             }
             Landed::KeptAgain => {
                 self.tail.retain(Retain::Ring);
-                self.tell(log_note("the log is kept again, and nothing of it was lost", true));
+                self.tell(log_note("the log is stored again, and nothing was lost", true));
             }
             Landed::Lost(mut items) => {
-                // The other one's log has none of it: nobody hears that it is kept, and the agent does nothing of it.
+                // The other process's log lacks these items: callers get no reply and the agent gets no command.
                 items.retain(|item| matches!(item, Item::Entry(_)));
-                let message = "another process has taken this session over: it ends here";
+                let message = "another process took over this session: it ends here";
                 self.tail.retain(Retain::Volatile);
                 self.release(items);
                 self.tell(EventKind::Error(AgentError::new(AgentErrorKind::Unknown, message)));
@@ -359,7 +359,7 @@ impl SessionTask {
     }
 
     fn say_unkept(&mut self, error: &JournalError) {
-        let message = format!("{error}: this session goes on in memory, and what happens from now on may be lost");
+        let message = format!("{error}: this session continues in memory, and new events may be lost");
         self.tell(log_note(&message, false));
     }
 
@@ -406,7 +406,7 @@ impl SessionTask {
         }
         let started = matches!(draft.kind, EventKind::SessionStarted(_));
         if started && self.restart == Restart::WhenGone {
-            // This agent takes the queued prompts.
+            // This agent gets the queued prompts.
             self.restart = Restart::No;
         }
         self.stamp(draft);
@@ -415,7 +415,7 @@ impl SessionTask {
         }
     }
 
-    /// The agent is in another mode: who chose it, if somebody did. From now on it is the session's.
+    /// Records a changed mode in the configuration. Returns who requested it, if known.
     fn mode_changed(&mut self, mode: Option<ApprovalMode>, native: Option<&str>) -> Option<ClientRef> {
         let asked = self.pending.mode_confirmed(self.config.agent.agent_type(), mode, native);
         // A slash command may change the mode as well, and the agent does not know who sent it.
@@ -438,7 +438,7 @@ impl SessionTask {
         }
     }
 
-    /// What has to be told before the agent's end: nothing that was begun stays open.
+    /// Closes everything that is open before the agent's end.
     fn tie_up(&mut self) {
         for kind in self.state.loose_ends(ENDED) {
             self.tell(kind);
@@ -448,7 +448,7 @@ impl SessionTask {
         }
     }
 
-    /// None of the waiting prompts will be sent.
+    /// Withdraws all queued prompts.
     fn take_back(&mut self) {
         let waiting: Vec<_> = self.state.queue.iter().filter_map(|queued| queued.prompt.prompt_id.clone()).collect();
         for prompt_id in waiting {
@@ -456,7 +456,7 @@ impl SessionTask {
         }
     }
 
-    /// What follows from what has happened.
+    /// Takes the steps that follow from the current state.
     fn move_on(&mut self) {
         if self.state.agent == Presence::Here && !self.state.is_busy() {
             if self.restart == Restart::WhenIdle {
@@ -465,14 +465,14 @@ impl SessionTask {
                 self.hand_over_next();
             }
         }
-        // A closing session has let go of its agent already.
+        // A closing session has already released its agent.
         let drains = self.phase == Phase::Draining && self.state.agent != Presence::NotYet;
         if drains && self.first.is_none() && self.state.is_at_rest() {
             self.agent.let_go();
         }
     }
 
-    /// Takes no more prompts, and ends when everything accepted so far is done.
+    /// Accepts no more prompts, and ends when everything accepted so far is done.
     fn drain(&mut self) {
         if self.phase == Phase::Running {
             self.phase = Phase::Draining;
@@ -496,10 +496,10 @@ fn host() -> ClientRef {
     ClientRef::new("multitap", Door::Host)
 }
 
-/// The end of an agent that said nothing of it.
+/// The end event for an agent that sent none.
 fn gone_without_a_word(state: &State) -> SessionEnd {
     let reason = state.last_turn.map_or(SessionEndReason::Failed, SessionEndReason::from);
-    SessionEnd { error: Some("the agent is gone without a word".to_owned()), ..SessionEnd::of(reason) }
+    SessionEnd { error: Some("the agent ended without an error message".to_owned()), ..SessionEnd::of(reason) }
 }
 
 async fn at(due: Option<Instant>) {

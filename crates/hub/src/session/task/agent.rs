@@ -1,4 +1,4 @@
-//! The agent of a session: on its way, there, or gone.
+//! The agent of a session: starting, running, or ended.
 
 use std::future::pending;
 
@@ -13,7 +13,7 @@ use crate::launch::Launching;
 use crate::protocol::Refusal;
 use crate::session::outbox::Effect;
 
-/// Hears whether the agent came up.
+/// Called with the result of the agent's start.
 pub(super) type WhenUp = Box<dyn FnOnce(Result<(), LaunchError>) + Send>;
 
 pub(super) enum Agent {
@@ -24,46 +24,46 @@ pub(super) enum Agent {
     },
     Up {
         events: mpsc::Receiver<Draft>,
-        /// Dropped when the agent is to go.
+        /// Dropped to end the agent.
         commands: Option<mpsc::Sender<Command>>,
         steers: bool,
         reviews: mpsc::Sender<EditReview>,
-        /// It had its last words.
+        /// `sessionEnded` was received.
         ended: bool,
-        /// Until its first words: the log of a session begins with them.
+        /// Called at its first event, with which the log begins.
         when_up: Option<WhenUp>,
     },
 }
 
-/// Why nobody judges an edited answer.
+/// Why an edited answer cannot be reviewed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotReviewed {
     NoAgent,
     Busy,
-    /// The agent takes no edited answers.
+    /// The agent does not support edited answers.
     TakesNone,
 }
 
-/// What is heard of an agent.
+/// What an agent reports.
 pub(super) enum News {
     Started(Result<AgentLink, LaunchError>),
-    /// It told something.
+    /// It sent events.
     Told,
-    /// It can take a command.
+    /// Its command queue has room.
     HasRoom,
     Gone,
 }
 
-/// What is listened for.
+/// What to wait for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ear {
-    /// What the agent tells can be taken in.
+    /// Whether events can be received.
     pub(super) listens: bool,
-    /// Something waits to be handed to it.
+    /// Whether a command waits for room in the queue.
     pub(super) wants_room: bool,
 }
 
-/// What comes next of the agent. Cancel safe.
+/// Waits for the agent. Cancel safe.
 pub(super) async fn news(agent: &mut Agent, drafts: &mut Vec<Draft>, ear: Ear) -> News {
     match agent {
         Agent::Gone => pending().await,
@@ -76,7 +76,7 @@ pub(super) async fn news(agent: &mut Agent, drafts: &mut Vec<Draft>, ear: Ear) -
     }
 }
 
-/// Comes back when there is a place in the queue; never, if nobody reads it any more.
+/// Completes when the queue has room; never if it is closed.
 async fn has_room(commands: Option<&mpsc::Sender<Command>>) {
     let permit = match commands {
         Some(commands) => commands.reserve().await.ok(),
@@ -88,7 +88,7 @@ async fn has_room(commands: Option<&mpsc::Sender<Command>>) {
 }
 
 impl Agent {
-    /// A place in its queue.
+    /// Reserves a place in its queue.
     pub(super) fn permit(&self) -> Result<OwnedPermit<Command>, Refusal> {
         let Self::Up { commands: Some(commands), ended: false, .. } = self else { return Err(Refusal::NoAgent) };
         commands.clone().try_reserve_owned().map_err(|error| match error {
@@ -97,7 +97,7 @@ impl Agent {
         })
     }
 
-    /// Hands an edited answer to whoever judges it for this agent.
+    /// Sends an edited answer to the reviewer of this agent.
     pub(super) fn review(&self, review: EditReview) -> Result<(), NotReviewed> {
         let Self::Up { reviews, commands: Some(_), ended: false, .. } = self else { return Err(NotReviewed::NoAgent) };
         reviews.try_send(review).map_err(|error| match error {
@@ -110,14 +110,14 @@ impl Agent {
         matches!(self, Self::Up { steers: true, .. })
     }
 
-    /// Asks it to go; it has its last words.
+    /// Asks the agent to end; its last events still arrive.
     pub(super) fn let_go(&mut self) {
         if let Self::Up { commands, .. } = self {
             *commands = None;
         }
     }
 
-    /// The same, and one that is on its way does not come.
+    /// The same, and cancels a start.
     pub(super) fn end(&mut self) {
         self.let_go();
         if matches!(self, Self::Starting { .. }) {
@@ -132,7 +132,7 @@ impl SessionTask {
         self.agent = Agent::Starting { launching: self.launch.launch(self.config.clone()), when_up };
     }
 
-    /// Starts it again, with the conversation it had.
+    /// Starts the agent again, with its conversation.
     pub(super) fn start_again(&mut self, when_up: WhenUp) {
         if let Some(native_id) = self.state.conversation() {
             let resume = Resume::Session { native_id: native_id.to_owned(), at: None };
@@ -146,7 +146,7 @@ impl SessionTask {
             News::Started(started) => self.on_started(started),
             News::Told => {
                 for draft in drafts.drain(..) {
-                    // Whatever comes after its last words is not heard.
+                    // Events after its end are ignored.
                     let Agent::Up { ended: ended @ false, when_up, .. } = &mut self.agent else { continue };
                     *ended = matches!(draft.kind, EventKind::SessionEnded(_));
                     let when_up = when_up.take_if(|_| *ended || matches!(draft.kind, EventKind::SessionStarted(_)));
@@ -156,7 +156,7 @@ impl SessionTask {
                     }
                 }
             }
-            // It is handed over as soon as everything else is done.
+            // The command is sent when everything else is done.
             News::HasRoom => {}
             News::Gone => self.on_gone(),
         }
@@ -171,7 +171,7 @@ impl SessionTask {
                 self.restart = Restart::No;
             }
             Err(error) => {
-                // Others look on: they have to know as well.
+                // Other clients have to see it as well.
                 if self.state.seq > 0 {
                     self.tell(EventKind::Error(AgentError::from(error.clone())));
                 }
