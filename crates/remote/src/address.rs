@@ -1,4 +1,4 @@
-//! Where a session is: the door of its host, and which of the host's sessions. Pure.
+//! The address of a session: the door of its host, and the session's id. Pure.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,11 +10,11 @@ use tokio_tungstenite::tungstenite::http::Uri;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     pub way: Way,
-    /// The one that everybody there shares, if none is named.
+    /// The session at that address. `None`: the only one there.
     pub session: Option<SessionId>,
 }
 
-/// The way to a host.
+/// How to connect to a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Way {
     Tcp {
@@ -26,9 +26,9 @@ pub enum Way {
     Unix(PathBuf),
 }
 
-/// That is no address.
+/// The text is not an address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text}: {why}; an address is such as http://127.0.0.1:1234 or https://HOST/?session=ID")]
+#[error("{text}: {why}. Use an address such as http://127.0.0.1:1234 or https://HOST/?session=ID")]
 pub struct BadAddress {
     text: String,
     why: &'static str,
@@ -38,7 +38,7 @@ impl Address {
     /// Reads `http(s)://HOST[:PORT][/?session=ID]`, or the same with `ws(s)`.
     pub fn parse(text: &str) -> Result<Self, BadAddress> {
         let bad = |why| BadAddress { text: text.to_owned(), why };
-        let uri: Uri = text.parse().map_err(|_| bad("this is no address"))?;
+        let uri: Uri = text.parse().map_err(|_| bad("it is not an address"))?;
         let tls = match uri.scheme_str() {
             Some("http" | "ws") => false,
             Some("https" | "wss") => true,
@@ -46,7 +46,7 @@ impl Address {
         };
         let authority = uri.authority().ok_or_else(|| bad("it names no host"))?;
         if authority.as_str().contains('@') {
-            return Err(bad("a name and a password do not belong into it: a token comes from MULTITAP_TOKEN"));
+            return Err(bad("it must not contain a name or password: set MULTITAP_TOKEN instead"));
         }
         if !matches!(uri.path(), "" | "/" | "/ws") {
             return Err(bad("it has no path"));
@@ -65,7 +65,7 @@ impl Address {
 }
 
 impl Way {
-    /// What stands in the `Host` of requests.
+    /// The value of the `Host` header.
     pub(crate) fn host(&self) -> String {
         match self {
             Self::Tcp { host, port, .. } => format!("{host}:{port}"),
@@ -109,7 +109,7 @@ mod tests {
             ("ftp://h", "must begin"),
             ("http://h/elsewhere", "no path"),
             ("http://me:secret@h", "MULTITAP_TOKEN"),
-            ("http://", "no address"),
+            ("http://", "not an address"),
             ("http://h:99999", "port"),
             ("https://[::1]:65536", "port"),
         ] {

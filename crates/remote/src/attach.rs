@@ -1,4 +1,4 @@
-//! Attaching to a session: the first connection, whose failure the caller hears, and then what keeps it.
+//! Attaches to a session: opens the first connection, and starts the task that keeps it open.
 
 use std::fmt;
 use std::io;
@@ -13,13 +13,13 @@ use crate::calls::{CALLS, Calls, Link};
 use crate::dial::{Cut, Line};
 use crate::run::Runner;
 
-/// Where to, and as whom.
+/// The address, and the client's identity.
 #[derive(Clone)]
 pub struct Attach {
     pub address: Address,
-    /// What others see us as.
+    /// The name that others see.
     pub client: String,
-    /// What the door wants to see, if it wants something.
+    /// The token, if the door requires one.
     pub token: Option<String>,
 }
 
@@ -30,7 +30,7 @@ pub struct Attached {
     tasks: TaskTracker,
 }
 
-/// It cannot be attached to.
+/// Attaching failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AttachError {
     #[error("cannot reach {at}")]
@@ -43,9 +43,9 @@ pub enum AttachError {
     NotJoined(Refusal),
     #[error("the connection was cut: {0}")]
     Cut(Cut),
-    #[error("the answer to session/join cannot be understood: {0}")]
+    #[error("cannot read the answer to session/join: {0}")]
     Unreadable(String),
-    #[error("the token has characters that no header takes")]
+    #[error("the token has characters that are not allowed in a header")]
     Token,
 }
 
@@ -61,7 +61,7 @@ impl AttachError {
     }
 }
 
-/// Attaches to a session. From then on broken connections are made anew.
+/// Attaches to a session. Later connection failures are handled by reconnecting.
 pub async fn attach(to: Attach) -> Result<Attached, AttachError> {
     let (line, joined) = Line::open(&to, JoinCall::default()).await?;
     let JoinReply { session_id, epoch, client, snapshot, .. } = joined;
@@ -79,7 +79,7 @@ pub async fn attach(to: Attach) -> Result<Attached, AttachError> {
 }
 
 impl Attached {
-    /// Leaves; the session goes on where it runs.
+    /// Leaves; the session continues in its process.
     pub async fn leave(self) {
         self.session.end();
         self.tasks.wait().await;
@@ -87,7 +87,7 @@ impl Attached {
 }
 
 impl fmt::Debug for Attach {
-    /// A token is not for logs.
+    /// Leaves out the token.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Attach").field("address", &self.address).field("client", &self.client).finish_non_exhaustive()
     }

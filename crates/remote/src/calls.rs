@@ -9,12 +9,12 @@ use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
-/// How long an answer may take.
+/// Time limit of an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Maximum number of requests that wait to be sent.
 pub(crate) const CALLS: usize = 64;
 
-/// A request on its way, and where its answer goes.
+/// A pending request and its reply channel.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) method: String,
@@ -27,11 +27,11 @@ pub(crate) struct Call {
 pub(crate) enum CallError {
     #[error(transparent)]
     Refused(Refusal),
-    #[error("the connection to the session is lost, so this was not sent: try again when it is back")]
+    #[error("the connection to the session is lost, so this was not sent: try again when the connection is back")]
     NotSent,
-    #[error("the connection broke before an answer came: this may have been done or not")]
+    #[error("the connection broke before the answer: this may or may not have been done")]
     Broken,
-    #[error("no answer came within {} s: this may have been done or not", PATIENCE.as_secs())]
+    #[error("no answer within {} s: this may or may not have been done", PATIENCE.as_secs())]
     Timeout,
     #[error("cannot read the answer: {0}")]
     Unreadable(Arc<str>),
@@ -63,7 +63,7 @@ pub(crate) enum Link {
     Gone,
 }
 
-/// Sends requests to whoever has the connection.
+/// Sends requests to the task that owns the connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Calls {
     calls: mpsc::Sender<Call>,

@@ -1,5 +1,4 @@
-//! The task that keeps the way to a session: carries events in and questions out, and makes a new connection when one
-//! breaks.
+//! The task that owns the connection to a session: receives events, sends requests, and reconnects.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -16,12 +15,12 @@ use crate::calls::{Call, CallError, Link};
 use crate::dial::{Cut, JOIN, Line};
 use crate::wire::{Frame, call};
 
-/// How soon a new connection is tried, and how seldom at last.
+/// First and maximum delay between attempts to reconnect.
 const SOON: Duration = Duration::from_millis(100);
 const SELDOM: Duration = Duration::from_secs(5);
-/// For how long a host is sought whose network is gone.
+/// How long to try to reach a host over the network.
 const FAR: Duration = Duration::from_secs(10 * 60);
-/// And one on this machine, or one that is there without the session: it may be starting again.
+/// The same for a host on this machine, or one that answers without the session: it may be restarting.
 const NEAR: Duration = Duration::from_secs(10);
 
 /// Close codes of a host: the session is over, and this client was kicked.
@@ -36,7 +35,7 @@ pub(crate) struct Runner {
     epoch: u64,
     /// The last event that came.
     last: u64,
-    /// Whether that session has ended, as far as its events say.
+    /// Whether `sessionEnded` was the last start or end.
     is_ended: bool,
     far: FarEnd,
     calls: mpsc::Receiver<Call>,
@@ -47,15 +46,15 @@ pub(crate) struct Runner {
 
 /// How a connection ended.
 enum End {
-    /// Nobody here wants it any more.
+    /// The local session was ended.
     Left,
     Cut(Cut),
 }
 
-/// How it all ended.
+/// How the session ended for us.
 enum Over {
     Left,
-    /// The session is over, or out of reach for good.
+    /// The session is over or unreachable.
     Gone(String),
     SentAway(String),
 }
@@ -97,7 +96,7 @@ impl Runner {
                 End::Cut(cut) => cut,
             };
             self.link.send_replace(Link::Down);
-            // Nobody waits for an answer that cannot come.
+            // Their answers cannot come any more.
             self.pending.drain().for_each(|(_, reply)| drop(reply.send(Err(CallError::Broken))));
             match &cut {
                 Cut::Closed { code: KICKED, reason } => break Over::SentAway(reason.clone()),
@@ -119,7 +118,7 @@ impl Runner {
         }
     }
 
-    /// Carries both ways for as long as the connection lasts.
+    /// Carries events and requests until the connection ends.
     async fn serve(&mut self, line: &mut Line) -> End {
         loop {
             let step = tokio::select! {
@@ -154,7 +153,7 @@ impl Runner {
             Frame::Gap(GapNotice { snapshot: None, .. }) => self.over_the_gap(line).await?,
             Frame::Answer { id, answer } => {
                 if let Some(reply) = self.pending.remove(&id) {
-                    // Whoever asked may have given up.
+                    // The caller may be gone.
                     reply.send(answer.map_err(CallError::Refused)).ok();
                 }
             }
@@ -163,15 +162,14 @@ impl Runner {
         Ok(())
     }
 
-    /// Events are lost, and nobody said what the session is without them: it is joined anew, so that this is known. Those
-    /// that came after them are not lost, and are asked for by whoever wants them.
+    /// Handles lost events without a snapshot: joins again to get one. Events after the lost ones can still be fetched.
     async fn over_the_gap(&mut self, line: &mut Line) -> Result<(), End> {
         let joined = match line.join(JoinCall::default()).await {
             Ok(joined) => joined,
             Err(AttachError::Cut(cut)) => return Err(cut.into()),
             Err(error) => return Err(Cut::Broken(error.to_string()).into()),
         };
-        // Answers that came meanwhile were not looked at.
+        // Answers that arrived meanwhile were skipped.
         self.pending.drain().for_each(|(_, reply)| drop(reply.send(Err(CallError::Broken))));
         if let Some(state) = joined.snapshot {
             self.last = state.seq;
@@ -188,7 +186,7 @@ impl Runner {
         Ok(line.say(text).await?)
     }
 
-    /// Makes a new connection, which goes on where the last one ended. Meanwhile questions hear that there is none.
+    /// Reconnects and continues after the last event. Requests fail meanwhile.
     async fn again(&mut self, cut: &Cut) -> Result<Line, Over> {
         let since = Instant::now();
         let patience = if matches!(self.to.address.way, Way::Unix(_)) { NEAR } else { FAR };
@@ -219,7 +217,7 @@ impl Runner {
         self.refuse_until(async move { Line::open(&to, join).await }).await
     }
 
-    /// Waits for something, and tells whoever asks meanwhile that nothing can be sent.
+    /// Waits for a future, and refuses requests meanwhile.
     async fn refuse_until<T>(&mut self, done: impl Future<Output = T>) -> Result<T, Over> {
         tokio::pin!(done);
         loop {
@@ -231,7 +229,7 @@ impl Runner {
         }
     }
 
-    /// Whether it goes on where we were.
+    /// Checks that the log continues where we were.
     fn check(&self, joined: &JoinReply) -> Result<(), Over> {
         if joined.gap.is_some() || joined.epoch != self.epoch {
             let why = "the end of this session's log was lost with its host: attach again to see it as it is now";
@@ -241,7 +239,7 @@ impl Runner {
     }
 }
 
-/// Why no new connection was made.
+/// The reason for giving up.
 fn given_up(cut: &Cut, error: &AttachError) -> String {
     match error {
         AttachError::Refused { status: 404, .. } | AttachError::NotJoined(_) => {

@@ -5,17 +5,17 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-/// What came.
+/// A received frame.
 #[derive(Debug)]
 pub(crate) enum Frame {
     Event(Entry),
-    /// Events are lost there.
+    /// Events were lost on the host.
     Gap(GapNotice),
     Answer {
         id: u64,
         answer: Result<Box<RawValue>, Refusal>,
     },
-    /// Something that this version does not know, or is not for us.
+    /// Unknown to this version, or not for us.
     Other,
 }
 
@@ -29,7 +29,7 @@ struct Problem {
 }
 
 impl From<Problem> for Refusal {
-    /// A host of another version may send no code, or one that this version does not know.
+    /// A host of another version may send no code, or an unknown one.
     fn from(problem: Problem) -> Self {
         let data = match problem.data {
             Value::Object(data) => data,
