@@ -78,17 +78,17 @@ impl Question {
 
     fn misfit(&self, choice: &Choice, decide: &Decide) -> Option<String> {
         if decide.new_content.is_some() && decide.new_input.is_some() {
-            return Some("it brings newContent and newInput: send one of them".to_owned());
+            return Some("it has newContent and newInput: send one of them".to_owned());
         }
         if decide.is_edited() && choice.kind == ChoiceKind::AllowAlways {
             // The option names a rule about the call as it was asked, and the edit makes it another call.
-            return Some(format!("an edited answer can only allow once, and {} makes a rule", choice.id));
+            return Some(format!("an edited answer can only allow once, but {} makes a rule", choice.id));
         }
         if decide.new_content.is_some() && !self.edits.contains(&Edit::NewContent) {
-            return Some("it takes no newContent".to_owned());
+            return Some("it does not accept newContent".to_owned());
         }
         if decide.new_input.is_some() && !self.edits.contains(&Edit::NewInput) {
-            return Some("it takes no newInput".to_owned());
+            return Some("it does not accept newInput".to_owned());
         }
         let Details::Input { questions } = &self.details else { return None };
         if questions.iter().any(|asked| asked.field.is_some()) {
@@ -204,7 +204,7 @@ pub enum Details {
     },
     /// A plan to approve before work begins.
     Plan { plan: String },
-    /// The agent wants to know something. Answered by an option, by `answers`, or in own words by `feedback`.
+    /// The agent asks for information. Answered by an option, by `answers`, or in one's own words by `feedback`.
     Input { questions: Vec<AskedQuestion> },
     /// Anything else.
     Text {
@@ -214,7 +214,7 @@ pub enum Details {
     },
 }
 
-/// One thing the agent wants to know.
+/// One question of the agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AskedQuestion {
@@ -236,16 +236,16 @@ pub struct AskedQuestion {
 pub struct Decide {
     pub question_id: QuestionId,
     pub option_id: OptionId,
-    /// Instead of what the agent meant: the file's new text, or the command.
+    /// Replaces the command, or the file's new text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_content: Option<String>,
-    /// Instead of what the agent meant: all of the tool's arguments.
+    /// Replaces all arguments of the tool call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_input: Option<Map<String, Value>>,
-    /// To an `input` question: question text to chosen label, labels or own words.
+    /// Answers to an `input` question: the text of each question, with the chosen label or labels, or own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<BTreeMap<String, Value>>,
-    /// Words for the agent, such as why not.
+    /// A comment for the agent, such as the reason of a denial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<String>,
 }
@@ -451,7 +451,7 @@ pub enum Refused {
         option: OptionId,
         offered: Vec<OptionId>,
     },
-    #[error("this answer does not fit question {question}: {why}")]
+    #[error("this answer is not valid for question {question}: {why}")]
     #[serde(rename = "invalidAnswer")]
     DoesNotFit {
         #[serde(rename = "questionId")]
