@@ -1,7 +1,7 @@
-//! The rows of a session's tasks in the journal: so that tasks can be listed and found after a restart.
+//! Stores the tasks of a session in the journal, so that they can be listed and found after a restart.
 //!
-//! [`TaskKeeper`] is one more reader of the session's frames. A slow disk delays nobody else: the keeper lags behind like a
-//! slow client, and a task that changed several times meanwhile is written once.
+//! [`TaskKeeper`] is one more reader of the session's frames. A slow disk delays no client: the keeper lags like a slow
+//! client, and writes a task that changed several times meanwhile once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -153,6 +153,6 @@ async fn write(journal: &Arc<dyn Journal>, record: TaskRecord) {
     let id = record.id.clone();
     if let Err(error) = journal.keep_task(record).await {
         // The log has it all the same.
-        tracing::warn!(task = %id, %error, "cannot keep where a task stands");
+        tracing::warn!(task = %id, %error, "cannot store the state of a task");
     }
 }

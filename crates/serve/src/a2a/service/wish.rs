@@ -1,5 +1,4 @@
-//! What a client wishes its session to be: found in its message and read strictly. What of it is granted is the
-//! host's business.
+//! Settings that a client's message requests for its session, parsed strictly. The host decides what it grants.
 
 use std::path::PathBuf;
 
