@@ -90,7 +90,7 @@ pub(crate) fn wishes(config: &SessionConfig) -> Result<Wishes, LaunchError> {
 
 /// A setting that the protocol has no word for, if one was given.
 fn cannot(config: &SessionConfig) -> Option<(&'static str, &'static str)> {
-    let rules = "ACP has no word for it; set it in the agent's own settings, or pass its option with --agent-arg";
+    let rules = "ACP does not support it; set it in the agent's own settings, or pass its option with --agent-arg";
     let given = [
         ("allowed tools", !config.allowed_tools.is_empty()),
         ("blocked tools", !config.blocked_tools.is_empty()),

@@ -52,9 +52,7 @@ const ALWAYS: [&str; 7] = [
 
 pub(crate) async fn launch(start: Start<'_>) -> Result<AgentLink, LaunchError> {
     if start.spec.config.transport == Transport::OneShot {
-        return Err(
-            unsupported("one-shot transport", "it is driven in one process, and needs none for each turn").into()
-        );
+        return Err(unsupported("one-shot transport", "it runs as one process for all turns").into());
     }
     let plan = plan(&start.spec.config, Box::new(DiskFiles))?;
     start.by(plan).await
@@ -141,7 +139,8 @@ fn arguments(config: &SessionConfig, native_id: Option<&str>) -> Result<Vec<Stri
         None => {}
         Some(SandboxMode::None | SandboxMode::FullAccess) => option("--settings", r#"{"sandbox":{"enabled":false}}"#),
         Some(mode @ (SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite)) => {
-            let why = "it has no such sandbox; `--approval-mode plan` reads only, `ask` asks before each change";
+            let why =
+                "it has no such sandbox; use `--approval-mode plan` to only read, or `ask` to ask before each change";
             return Err(unsupported(format!("sandbox {}", mode.option_word()), why));
         }
     }
@@ -150,7 +149,7 @@ fn arguments(config: &SessionConfig, native_id: Option<&str>) -> Result<Vec<Stri
     }
     match &config.resume {
         Resume::New if config.fork => {
-            return Err(unsupported("fork", "there is nothing to fork without a session to resume or continue"));
+            return Err(unsupported("fork", "fork needs a session to resume or continue"));
         }
         Resume::New => {}
         Resume::Latest => args.push("--continue".to_owned()),

@@ -105,7 +105,7 @@ fn shared_arguments(config: &SessionConfig, args: &mut Vec<String>) -> Result<()
 fn cannot(config: &SessionConfig) -> Option<(&'static str, &'static str)> {
     let given = [
         ("append system prompt", config.append_system_prompt.is_some(), "it can only replace its whole prompt"),
-        ("max turns", config.max_turns.is_some(), "it reads a limit only from its settings (model.maxSessionTurns)"),
+        ("max turns", config.max_turns.is_some(), "it has this limit only in its own settings (model.maxSessionTurns)"),
         ("output schema", config.output_schema.is_some(), "it has no such thing"),
         (
             "blocked tools by command",
@@ -116,18 +116,18 @@ fn cannot(config: &SessionConfig) -> Option<(&'static str, &'static str)> {
         (
             "resume at a message",
             matches!(config.resume, Resume::Session { at: Some(_), .. }),
-            "it takes up a conversation only where it ended",
+            "it resumes a conversation only at its end",
         ),
         ("permission by MCP tool", config.permission_path == PermissionPath::Mcp, "it asks in its own stream"),
         (
             "checkpointing",
             config.checkpointing && !settings::takes_checkpoints(config),
-            "it is switched on only in its own settings (general.checkpointing.enabled), which are yours to write",
+            "only your own Gemini settings can enable it (general.checkpointing.enabled)",
         ),
         (
             "sandbox workspace-write with resume",
             config.sandbox == Some(SandboxMode::WorkspaceWrite) && config.resume != Resume::New,
-            "inside the sandbox it would not see the settings that keep a resumed conversation safe",
+            "in the sandbox it cannot see the settings that protect a resumed conversation",
         ),
     ];
     given.into_iter().find(|(_, given, _)| *given).map(|(setting, _, why)| (setting, why))

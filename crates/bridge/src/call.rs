@@ -374,7 +374,7 @@ impl Call<'_> {
                 }
                 answer = &mut asked.rx => return match answer {
                     Ok(Ok(ClientResult::ElicitResult(answer))) => Some(ask::reply(&self.agent, question, &answer)),
-                    Ok(Ok(_)) => cannot(&"its answer is no answer to a form"),
+                    Ok(Ok(_)) => cannot(&"its answer does not answer a form"),
                     Ok(Err(error)) => cannot(&error),
                     Err(error) => cannot(&error),
                 },
@@ -417,7 +417,7 @@ impl Call<'_> {
             let waited = if wait { self.wait(run, &mut reporter).await } else { Waited::now(run) };
             let collected = run.state().collected;
             match waited {
-                Waited::Cancelled => return Err("the call was cancelled; the task goes on".to_owned()),
+                Waited::Cancelled => return Err("the call was cancelled; the task continues".to_owned()),
                 Waited::StillWorking => return Ok(self.result(id, &collected, Returned::StillWorking)),
                 // The agent knows no more about a task that is over, and nothing about one that it never named.
                 Waited::Ended(end) if collected.is_over() || collected.task_id.is_none() => {
@@ -438,7 +438,7 @@ impl Call<'_> {
             reporter.note(&format!("{} is working", self.name)).await;
             tokio::select! {
                 () = self.context.ct.cancelled() => {
-                    return Err("the call was cancelled; the task goes on".to_owned());
+                    return Err("the call was cancelled; the task continues".to_owned());
                 }
                 () = tokio::time::sleep(pause) => pause = (pause * 2).min(LONGEST_LOOK),
             }

@@ -75,7 +75,7 @@ pub(super) struct HttpClient {
     connect_timeout: Duration,
     pub(super) retry: RetryPolicy,
     pub(super) largest: usize,
-    /// Which addresses may be called; all if there is none.
+    /// Restricts the addresses that may be called. `None`: all are allowed.
     screen: Option<Screen>,
     clients: Mutex<HashMap<Endpoint, reqwest::Client>>,
 }

@@ -20,7 +20,7 @@ impl AcpCodec {
             Command::Decide(decide) => self.decide(&decide, now, out),
             // Never asked: the link says that it cannot.
             Command::Steer(_) => {
-                out.events.push(EventKind::Error(self.refused("it takes no prompt into a running turn")))
+                out.events.push(EventKind::Error(self.refused("it cannot add a prompt to a running turn")))
             }
             Command::Cancel if self.emit.turns.is_open() => {
                 self.emit.turns.cancel();
@@ -87,7 +87,7 @@ impl AcpCodec {
             Some(Value::Object(data)) => out.events.push(note(word, None, data)),
             Some(known) => out.events.push(note(word, None, Map::from_iter([(word.to_owned(), known)]))),
             None => {
-                let why = format!("{} has not told its {word}", self.flavor.agent());
+                let why = format!("{} has not listed its {word}", self.flavor.agent());
                 out.events.push(EventKind::Error(self.refused(why)));
             }
         }

@@ -79,15 +79,15 @@ impl AcpCodec {
         let (setting, why) = match (&wishes.resume, over_http) {
             (Resume::Latest, _) if !can.session("list") => ("continue", "it cannot list its conversations"),
             (Resume::Session { .. }, _) if !wishes.fork && !can.load_session && !can.session("resume") => {
-                ("resume", "it cannot take up a conversation")
+                ("resume", "it cannot resume a conversation")
             }
-            (Resume::New, _) if wishes.fork => ("fork", "there is nothing to fork without a session to resume"),
+            (Resume::New, _) if wishes.fork => ("fork", "fork needs a session to resume"),
             _ if wishes.fork && !can.session("fork") => ("fork", "it cannot fork a conversation"),
             _ if !wishes.add_dirs.is_empty() && !can.session("additionalDirectories") => {
-                ("added directories", "it takes one folder")
+                ("added directories", "it supports one folder only")
             }
             (_, Some((name, _))) if !can.mcp_over_http() => {
-                let why = format!("it does not take MCP servers over HTTP ({name})");
+                let why = format!("it does not support MCP servers over HTTP ({name})");
                 return Some(self.unsupported("MCP servers", &why));
             }
             _ => return None,
@@ -263,7 +263,7 @@ impl AcpCodec {
             _ if error.code == rpc::AUTH_REQUIRED => {
                 let ways = self.session.sign_in.join(", ");
                 let ways = if ways.is_empty() { ways } else { format!(" (it knows: {ways})") };
-                (AgentErrorKind::PermissionDenied, format!("{agent} wants somebody to sign in first{ways}: {said}"))
+                (AgentErrorKind::PermissionDenied, format!("{agent} requires a sign-in first{ways}: {said}"))
             }
             _ => (AgentErrorKind::ProtocolError, format!("{agent} refused {}: {said}", asked.named())),
         };

@@ -36,7 +36,7 @@ impl AgentRequest {
             Self::Initialize => "to begin".to_owned(),
             Self::List => "to list its conversations".to_owned(),
             Self::New => "a new conversation".to_owned(),
-            Self::Load(id) | Self::Resume(id) => format!("to take up conversation {id}"),
+            Self::Load(id) | Self::Resume(id) => format!("to resume conversation {id}"),
             Self::Fork(id) => format!("to fork conversation {id}"),
             Self::Fence { .. } => "a question about nothing".to_owned(),
             Self::Mode(mode) => format!("mode '{mode}'"),

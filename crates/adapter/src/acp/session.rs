@@ -216,7 +216,7 @@ impl Session {
             out.events.push(EventKind::McpServerStatus(McpServerStatus::new(name, McpServerStatus::GIVEN)));
         }
         if self.replayed > 0 {
-            let message = Some("the conversation so far was told again and is not repeated here".to_owned());
+            let message = Some("replayed the conversation so far; it is not repeated here".to_owned());
             let data = Map::from_iter([("updates".to_owned(), self.replayed.into())]);
             out.events.push(EventKind::System(SystemNote { subtype: "history".to_owned(), message, data }));
         }

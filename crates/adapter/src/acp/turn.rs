@@ -57,11 +57,9 @@ impl AcpCodec {
         let word = done.stop_reason;
         let (status, error) = match word.as_str() {
             "cancelled" => (TurnStatus::Cancelled, None),
-            "max_tokens" => {
-                (TurnStatus::Failed, Some("the answer was cut off: the model's limit of tokens is reached"))
-            }
-            "max_turn_requests" => (TurnStatus::Failed, Some("the limit of model requests in one turn is reached")),
-            "refusal" => (TurnStatus::Failed, Some("the model refuses to go on with this conversation")),
+            "max_tokens" => (TurnStatus::Failed, Some("the answer is incomplete: it reached the model's token limit")),
+            "max_turn_requests" => (TurnStatus::Failed, Some("the turn reached the limit of model requests")),
+            "refusal" => (TurnStatus::Failed, Some("the model refuses to continue this conversation")),
             _ => (TurnStatus::Completed, None),
         };
         if let Some(why) = error {

@@ -176,7 +176,7 @@ fn input(open: &Open, decide: &Decide, read: impl Fn(&Wanted) -> Option<String>)
         "Write" => input.insert("content".to_owned(), text.as_str().into()),
         "NotebookEdit" => input.insert("new_source".to_owned(), text.as_str().into()),
         "Edit" | "MultiEdit" => return whole_file(input, &open.native.asked.tool_name, text, read),
-        name => return Err(format!("{name} takes no new content; give its arguments as newInput")),
+        name => return Err(format!("{name} does not accept newContent; send its arguments as newInput")),
     };
     Ok(input)
 }

@@ -19,7 +19,7 @@ impl ClaudeCodec {
             }
             Command::Decide(decide) => self.decide(&decide, out),
             // Never asked: the link says that it cannot.
-            Command::Steer(_) => out.events.push(EventKind::Error(refused("it takes no prompt into a running turn"))),
+            Command::Steer(_) => out.events.push(EventKind::Error(refused("it cannot add a prompt to a running turn"))),
             Command::Cancel if self.emit.turns.is_busy() => {
                 self.emit.turns.cancel();
                 out.lines.push(self.send_request(AgentRequest::Interrupt));
@@ -54,7 +54,9 @@ impl ClaudeCodec {
                 let data = Map::from_iter([(query_word(what).to_owned(), known.clone())]);
                 out.events.push(note(query_word(what), None, data));
             }
-            None => out.events.push(EventKind::Error(refused(format!("claude has not told its {}", query_word(what))))),
+            None => {
+                out.events.push(EventKind::Error(refused(format!("claude has not listed its {}", query_word(what)))))
+            }
         }
     }
 }

@@ -14,8 +14,7 @@ use crate::codec::Step;
 use crate::emit;
 
 /// What Claude hears when it wants to change something before its plan is approved.
-const PLANNING: &str = "The session is in plan mode, in which nothing is changed and nobody is asked to allow it. \
-                        Present your plan with ExitPlanMode first.";
+const PLANNING: &str = "The session is in plan mode: nothing may be changed, and permission cannot be requested. Present your plan with ExitPlanMode first.";
 
 /// A question without an answer.
 pub(super) type Open = emit::OpenQuestion<Native>;

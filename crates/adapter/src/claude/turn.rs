@@ -117,7 +117,7 @@ impl ClaudeCodec {
         let clock = self.session.clock(now);
         let tools = &mut self.emit.tools;
         let left = if also_background { HashSet::new() } else { self.background.open_calls(tools) };
-        let no_end = NoEnd { why: "the agent did not tell how this call ended", why_denied: None };
+        let no_end = NoEnd { why: "the agent did not report how this call ended", why_denied: None };
         tools.close(|tool| !left.contains(&tool.id), no_end, clock, out);
         // A question about no tool in particular goes too.
         let is_gone = |tool: &ToolId| also_background || tools.find(tool.as_str()).is_none();

@@ -1,6 +1,6 @@
 //! Codex's lines to events: one line in, its events out.
 //!
-//! Here is only the fork in the road; each sort of line has its file beside this one.
+//! This file only dispatches; each kind of line has its own file.
 
 use std::collections::HashMap;
 use std::fmt;

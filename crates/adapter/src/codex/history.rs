@@ -225,7 +225,7 @@ impl Entries for Stored {
         let known = known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?.into())));
         self.codec.session.began(Some(&session.id), STORED, &Fields(known.collect()), &mut out);
         if let Some(from) = &self.lineage.missing {
-            let message = format!("the beginning is in conversation {from}, which is not there");
+            let message = format!("the beginning is in conversation {from}, which was not found");
             out.events.push(note("forked", Some(message), Map::from_iter([("from".to_owned(), from.clone().into())])));
         } else {
             self.codec.turn.usage.starts_at_nothing();

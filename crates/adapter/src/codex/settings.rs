@@ -1,4 +1,4 @@
-//! What a session's configuration means to Codex, whichever way it is driven; and what it cannot honour.
+//! Translates a session's configuration for Codex, and refuses what Codex does not support.
 
 use std::path::Path;
 
@@ -55,7 +55,7 @@ impl Rules {
             && chosen != implied
             && chosen != SandboxMode::ReadOnly
         {
-            let why = format!("approval mode {} means the sandbox {}", mode.option_word(), implied.option_word());
+            let why = format!("approval mode {} requires the sandbox {}", mode.option_word(), implied.option_word());
             return Err(unsupported(format!("sandbox {}", chosen.option_word()), &why));
         }
         let policy = Some(word);
@@ -75,9 +75,7 @@ impl Rules {
 fn native_policy(word: &str) -> Result<String, Unsupported> {
     match word {
         "untrusted" | "on-request" | "never" => Ok(word.to_owned()),
-        "on-failure" => {
-            Err(unsupported("approval mode on-failure", "newer versions of it have no such policy any more"))
-        }
+        "on-failure" => Err(unsupported("approval mode on-failure", "newer versions no longer have this policy")),
         _ => Err(unsupported(format!("approval mode {word}"), "it knows untrusted, on-request and never")),
     }
 }
@@ -115,11 +113,11 @@ impl Settings {
             return Err(unsupported("max turns", "it has no limit for the model's turns"));
         }
         if !config.allowed_tools.is_empty() {
-            let why = "it has no list of allowed tools; an approval mode or its own rules decide what runs unasked";
+            let why = "it has no list of allowed tools; use an approval mode or its own rules";
             return Err(unsupported("allowed tools", why));
         }
         if !config.blocked_tools.is_empty() {
-            let why = "it has no list of blocked tools; a sandbox or its own rules decide what cannot run";
+            let why = "it has no list of blocked tools; use a sandbox or its own rules";
             return Err(unsupported("blocked tools", why));
         }
         if config.permission_path == PermissionPath::Mcp {
@@ -129,17 +127,17 @@ impl Settings {
             return Err(unsupported("checkpointing", "it keeps no copies of files"));
         }
         if config.fork && config.resume == Resume::New {
-            return Err(unsupported("fork", "there is nothing to fork without a session to resume or continue"));
+            return Err(unsupported("fork", "fork needs a session to resume or continue"));
         }
         if let Resume::Session { at: Some(_), .. } = config.resume
             && !config.fork
         {
-            let why = "it can only fork a session at one of its turns, not go back in it; add a fork";
+            let why = "it cannot go back in a session, only fork it at a turn; add --fork";
             return Err(unsupported("resume at a message", why));
         }
         let rules = Rules::of(config.mode.as_ref(), config.sandbox)?;
         if !config.add_dirs.is_empty() && rules.sandbox == Some(SandboxMode::ReadOnly) {
-            return Err(unsupported("added directories", "its read-only sandbox writes nowhere and reads everywhere"));
+            return Err(unsupported("added directories", "its read-only sandbox reads everywhere and writes nowhere"));
         }
         // A conversation belongs to a folder; without one it is the folder we are in.
         let cwd = config.working_directory.clone().or_else(|| std::env::current_dir().ok());

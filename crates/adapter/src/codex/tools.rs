@@ -120,7 +120,7 @@ impl Tools {
     pub(super) fn close_unended(&mut self, which: Unended<'_>, clock: Option<Timestamp>, out: &mut Step) {
         let why = match which {
             Unended::Cancelled => "cancelled",
-            Unended::All | Unended::OfTurn | Unended::OfAgent(_) => "the agent did not tell how this call ended",
+            Unended::All | Unended::OfTurn | Unended::OfAgent(_) => "the agent did not report how this call ended",
         };
         self.close(|tool| which.selects(tool), NoEnd { why, why_denied: None }, clock, out);
         let left = self.iter_mut().filter(|tool| which == Unended::OfTurn && tool.parent.is_none());

@@ -88,7 +88,7 @@ pub(super) struct Delta<'a> {
 }
 
 impl<'a> Delta<'a> {
-    /// The parameters of a notification that is one, at a glance.
+    /// Reads the parameters of such a notification without a full parse.
     pub(super) fn glance(method: &str, line: &'a str) -> Option<Self> {
         let mut line = Glance::after(line, r#"{"method":""#)?;
         line.skip(method)?;

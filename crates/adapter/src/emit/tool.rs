@@ -115,7 +115,7 @@ impl ToolEnd {
 }
 
 /// The error of a denied call of which the agent reports no end.
-pub(crate) const DENIED: &str = "somebody said no to this call";
+pub(crate) const DENIED: &str = "this call was denied";
 
 /// Why calls have no end of their own.
 #[derive(Debug, Clone, Copy)]

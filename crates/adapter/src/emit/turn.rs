@@ -110,7 +110,7 @@ impl Turns {
 
     /// Why a call has no end of its own.
     pub(crate) fn why_no_end(&self) -> &'static str {
-        if self.cancelling { "the turn was cancelled" } else { "the agent did not tell how this call ended" }
+        if self.cancelling { "the turn was cancelled" } else { "the agent did not report how this call ended" }
     }
 
     /// The session cannot go on, whatever the program does next.

@@ -38,7 +38,7 @@ pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan
         can_run(mode)?;
     }
     if !config.mcp_servers.is_empty() {
-        let why = "without ACP it reads them only from its settings";
+        let why = "without ACP it takes them only from its own settings";
         return Err(unsupported("MCP servers in one-shot transport", why).into());
     }
     let mut options = Vec::new();
@@ -78,8 +78,7 @@ impl StreamCodec {
     /// Says what nobody would expect of such a session.
     pub(super) fn warn(&mut self, out: &mut Step) {
         if self.runs.as_ref().is_some_and(|runs| runs.mode.is_none()) {
-            let why = "gemini is run turn by turn and cannot ask: unless its own settings allow them, tools that \
-                change something are left out";
+            let why = "gemini runs one process per turn and cannot ask: tools that change something are left out, unless its own settings allow them";
             let warning = AgentError::new(AgentErrorKind::PermissionDenied, why).of(AgentType::Gemini);
             out.events.push(EventKind::Error(warning.warning()));
         }
@@ -89,7 +88,7 @@ impl StreamCodec {
         match command {
             Command::Prompt(prompt) => self.prompt(&prompt, now, out),
             // Never asked: the link says that it cannot.
-            Command::Steer(_) => out.events.push(EventKind::Error(refused("it takes no prompt into a running turn"))),
+            Command::Steer(_) => out.events.push(EventKind::Error(refused("it cannot add a prompt to a running turn"))),
             Command::Cancel if self.emit.turns.is_open() => {
                 self.emit.turns.cancel();
                 out.stop = true;
@@ -118,7 +117,7 @@ impl StreamCodec {
                     Query::Account => SystemSubtype::ACCOUNT,
                     Query::Context => SystemSubtype::CONTEXT,
                 };
-                let why = unsupported(format!("a question about its {word}"), "without ACP it does not tell");
+                let why = unsupported(format!("a question about its {word}"), "without ACP it does not report this");
                 out.events.push(EventKind::Error(refused(why.to_string())));
             }
         }

@@ -97,7 +97,7 @@ impl Glob {
             }
         }
         if count == 0 {
-            return Outcome::done(format!("No file fits {pattern}."));
+            return Outcome::done(format!("No file matches {pattern}."));
         }
         let found =
             newest.into_sorted_vec().into_iter().map(|Reverse((_, Reverse(path)))| files.workspace.shown(&path));

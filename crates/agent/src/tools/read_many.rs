@@ -186,7 +186,7 @@ impl Gathered {
         let shown = files.shown(file);
         let room = MOST_BYTES.saturating_sub(self.text.len());
         if room == 0 || self.files == MOST_FILES {
-            return self.leave_out(&shown, "there is no room for it");
+            return self.leave_out(&shown, "it does not fit into the limit");
         }
         let wanted = LineRange { skip: 0, lines: MOST_LINES, bytes: room };
         let read = open(file).map_err(|error| error.to_string());
@@ -229,7 +229,7 @@ impl Gathered {
             text.push_str("]\n");
         }
         match self.files {
-            0 if text.is_empty() => Outcome::done(format!("No file fits {named}.")),
+            0 if text.is_empty() => Outcome::done(format!("No file matches {named}.")),
             0 => Outcome::failed(text),
             _ => Outcome { images: self.images, ..Outcome::done(text) },
         }
@@ -274,7 +274,11 @@ mod tests {
         let outcome = scene.call(NAME, json!({ "paths": ["."] })).await;
         assert!(outcome.text.len() < MOST_BYTES + 3000, "{}", outcome.text.len());
         assert!(outcome.text.contains("[Lines 1 to "), "the last one is cut");
-        assert!(outcome.text.contains("[Left out:\n18: there is no room for it\n"), "{}", &outcome.text[MOST_BYTES..]);
+        assert!(
+            outcome.text.contains("[Left out:\n18: it does not fit into the limit\n"),
+            "{}",
+            &outcome.text[MOST_BYTES..]
+        );
         assert!(outcome.text.ends_with("and 2 more]\n"), "{}", &outcome.text[MOST_BYTES..]);
     }
 

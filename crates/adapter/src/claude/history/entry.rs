@@ -202,7 +202,7 @@ impl Stored {
                     && self.seen.contains(to)
                 {
                     let data = Map::from_iter([("messageId".to_owned(), to.as_str().into())]);
-                    let message = "the conversation goes on from an earlier message".to_owned();
+                    let message = "the conversation continues from an earlier message".to_owned();
                     out.events.push(note("rewound", Some(message), data));
                 }
                 self.next_turn(at, emitted, out);

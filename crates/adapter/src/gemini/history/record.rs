@@ -22,7 +22,7 @@ use crate::history::{Entries, EntryEvents, StoredSession};
 use crate::line::unrecognized;
 
 /// Why a call has no end.
-const NO_END: NoEnd<'_> = NoEnd { why: "the agent did not tell how this call ended", why_denied: Some(DENIED) };
+const NO_END: NoEnd<'_> = NoEnd { why: "the agent did not report how this call ended", why_denied: Some(DENIED) };
 
 /// A conversation in Gemini's store.
 pub(crate) struct Stored {
@@ -114,7 +114,7 @@ impl Stored {
         if let Some(id) = &record.rewind_to {
             self.end_turn(&mut emitted.before);
             let data = Map::from_iter([("messageId".to_owned(), id.as_str().into())]);
-            let message = "the conversation goes on from before this message".to_owned();
+            let message = "the conversation continues from before this message".to_owned();
             emitted.own.push(Draft::new(at, note("rewound", Some(message), data)));
         }
         if record.speaker.is_some() {

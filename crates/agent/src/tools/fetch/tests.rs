@@ -77,7 +77,7 @@ fn addresses_are_found_in_a_prompt() {
     assert_eq!(found.unwrap().urls, ["https://a.example/x?y=1", "http://b.example/"]);
     assert_eq!(ready(json!({ "url": "https://c.example" })).unwrap().urls, ["https://c.example/"]);
     assert!(ready(json!({ "prompt": "what is new?" })).unwrap_err().0.contains("no address was named"));
-    assert!(ready(json!({ "url": "example.com" })).unwrap_err().0.contains("is no address"));
+    assert!(ready(json!({ "url": "example.com" })).unwrap_err().0.contains("is not an address"));
     let many: Vec<String> = (0..20).map(|number| format!("https://a.example/{number}")).collect();
     assert!(ready(json!({ "urls": many })).unwrap_err().0.contains("too many"));
 }
