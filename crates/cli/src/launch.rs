@@ -71,7 +71,7 @@ fn set_acp(settings: &Settings) -> Result<AgentKind, Problem> {
     match settings.of(AgentType::Acp).command.filter(|command| !command.trim().is_empty()) {
         Some(command) => Ok(AgentKind::Acp { command }),
         None => Err(Problem::usage(
-            "agent acp: no command is set for it; say --agent acp:COMMAND, or put it into your settings as agents.acp.command",
+            "agent acp: no command is set. Use --agent acp:COMMAND, or set agents.acp.command in your settings",
         )),
     }
 }

@@ -99,7 +99,7 @@ pub(crate) fn left_out(config: &SessionConfig) -> Option<String> {
     } else if config.mcp_servers.contains_key(NAME) {
         Some(OWN_SERVER.to_owned())
     } else if config.agent == AgentKind::Gemini && config.transport == Transport::OneShot {
-        Some("a2aServers is not used: gemini takes no MCP servers with the transport oneShot".to_owned())
+        Some("a2aServers is not used: gemini supports no MCP servers with the transport oneShot".to_owned())
     } else {
         None
     }
@@ -107,7 +107,7 @@ pub(crate) fn left_out(config: &SessionConfig) -> Option<String> {
 
 /// The user's own server of that name takes precedence.
 pub(crate) const OWN_SERVER: &str =
-    "a2aServers is not used: mcpServers has an a2a-server of its own; rename that one to use both";
+    "a2aServers is not used, because mcpServers has a server named a2a-server; rename it to use both";
 
 /// The server as a program of its own, with the list in a private file.
 fn program(config: &SessionConfig, entries: &[A2aServer], data: Option<&Path>) -> io::Result<(McpServer, HopRecord)> {
