@@ -189,7 +189,7 @@ pub struct ArtifactUpdate {
     pub task_id: String,
     pub context_id: String,
     pub artifact: Artifact,
-    /// Whether its parts are appended to those sent before instead of replacing them.
+    /// Its parts come after those that were sent before, instead of replacing them.
     pub append: bool,
     pub last_chunk: bool,
     pub metadata: Map,

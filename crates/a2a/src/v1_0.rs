@@ -110,7 +110,7 @@ pub(crate) fn push_config(node: &Node<'_>) -> Result<PushConfig, Error> {
     })
 }
 
-/// Writes a config. `task_id` is `None` if the config is part of a message, which names the task.
+/// A config, with the task it is for unless that is the message it comes with.
 pub(crate) fn write_push_config(task_id: Option<&str>, config: &PushConfig) -> Value {
     let mut map = Map::new();
     map.extend(config.id.as_ref().map(|id| ("id".to_owned(), json!(id))));

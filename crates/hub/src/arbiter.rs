@@ -1,37 +1,37 @@
 //! Whose answer to a question counts.
 //!
-//! Pure, and changed by events alone, so it can be rebuilt from the log. An answer is judged here and counts once its
-//! ruling is an event. No channels, clock or tasks here; time is an argument.
+//! Pure, and changed by events alone, so that it can be made again from the log: an answer is judged here, and counts
+//! once its ruling is an event. No channels, clock or task here; time comes in as a value.
 
 use std::collections::VecDeque;
 
 use multitap_event::{ClientRef, ClientRole, Decide, Question, QuestionId, Refused, Ruling, Timestamp, ToolId};
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of closed questions to remember, so that a late answer learns the outcome.
+/// How many questions that are over are remembered, so that a late answer hears what became of its question.
 const REMEMBERED: usize = 256;
 
-/// Maximum length of a remembered comment; the log has all of it.
+/// How much of an answer's own words is remembered with it; the log has all of them.
 const WORDS: usize = 1000;
 
-/// Open questions, and the outcomes of closed ones.
+/// Open questions, and what became of the others.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Arbiter {
     open: Vec<Question>,
     over: VecDeque<Over>,
 }
 
-/// A closed question.
+/// A question that is over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Over {
     #[serde(flatten)]
     end: End,
-    /// The tool call of the question. States stored by earlier versions lack it.
+    /// The tool call that it was about. States that were kept by earlier versions do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tool: Option<ToolId>,
 }
 
-/// The outcome of a question.
+/// What became of a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum End {
@@ -49,39 +49,39 @@ impl Over {
 }
 
 impl Arbiter {
-    /// Open questions, oldest first.
+    /// The questions that wait, oldest first.
     pub fn open(&self) -> &[Question] {
         &self.open
     }
 
-    /// The open question with that id.
+    /// The question of that id, if it waits.
     pub fn question(&self, id: &QuestionId) -> Option<&Question> {
         self.open.iter().find(|open| open.question_id == *id)
     }
 
-    /// The latest question about that tool call: an open one, or else a closed one, so that a late answer learns who
-    /// answered first.
+    /// The latest question about that tool call: one that waits, else one that is over, whose late answer then hears
+    /// who was quicker.
     pub fn about_tool(&self, tool: &ToolId) -> Option<QuestionId> {
         let open = self.open.iter().rev().find(|open| open.tool_id.as_ref() == Some(tool));
         let over = || self.over.iter().rev().find(|over| over.tool.as_ref() == Some(tool)).map(Over::question);
         open.map(|open| &open.question_id).or_else(over).cloned()
     }
 
-    /// Adds an open question.
+    /// The agent waits for an answer to this.
     pub(crate) fn asked(&mut self, question: Question) {
         self.open.retain(|open| open.question_id != question.question_id);
         self.over.retain(|over| *over.question() != question.question_id);
         self.open.push(question);
     }
 
-    /// Withdraws a question. A settled question stays settled.
+    /// The agent needs no answer any more. A question that was settled stays settled.
     pub(crate) fn withdrawn(&mut self, question: &QuestionId, at: Timestamp) {
         if let Some(closed) = self.close(question) {
             self.remember(Over { end: End::Withdrawn { question: question.clone(), at }, tool: closed.tool_id });
         }
     }
 
-    /// Records a ruling, including one that the agent made by a rule of its own.
+    /// Somebody below us ruled already, such as a rule the agent keeps.
     pub(crate) fn settled(&mut self, ruling: Ruling) {
         let tool = self.close(&ruling.question_id).and_then(|closed| closed.tool_id);
         let mut ruling = ruling.without_edit();
@@ -98,7 +98,7 @@ impl Arbiter {
         let id = &decide.question_id;
         let question = self.question(id).ok_or_else(|| self.why_not(id))?;
         let choice = question.check(decide)?;
-        // A denial runs nothing, so its edit does not matter.
+        // A refusal runs nothing, so what it would edit does not matter.
         let edit = decide.is_edited() && choice.kind.allows();
         Ok(Ruling {
             question_id: id.clone(),

@@ -1,11 +1,11 @@
-//! One entry of a log, shared by all readers. It is written as JSON once, and parsed only when a reader needs the event.
+//! One entry of a log as everybody shares it: written as JSON once, read back as an event only by those who must.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use multitap_event::{AgentError, AgentErrorKind, Event, EventKind};
 
-/// Initial buffer size; most events fit.
+/// How long an event is, as most are.
 const ROOM: usize = 512;
 
 /// An event with its number and its JSON. Cheap to clone.
@@ -17,7 +17,7 @@ pub struct Entry {
 struct Inner {
     seq: u64,
     json: Box<str>,
-    /// `None` if this version cannot parse the JSON as an event.
+    /// Nothing if the JSON is no event that this version knows.
     event: OnceLock<Option<Event>>,
     is_copy: bool,
 }
@@ -28,7 +28,7 @@ impl Entry {
         Self::write(event, false)
     }
 
-    /// Writes an event that was copied from another log.
+    /// Writes the event, which happened elsewhere: this log begins as a copy.
     pub fn copy(event: Event) -> Self {
         Self::write(event, true)
     }
@@ -36,7 +36,7 @@ impl Entry {
     fn write(event: Event, is_copy: bool) -> Self {
         let (json, event) = match text(&event) {
             Ok(json) => (json, event),
-            // Cannot happen with the current types. A gap in the log would be worse than this error.
+            // Cannot happen with the types there are; a log with a hole would be worse than one with this in it.
             Err(error) => {
                 let kind = AgentError::new(AgentErrorKind::Unknown, format!("an event could not be written: {error}"));
                 let event = Event { kind: EventKind::Error(kind), raw: Vec::new(), ..event };
@@ -47,7 +47,7 @@ impl Entry {
         Self { inner: Arc::new(Inner { seq, json, event, is_copy }) }
     }
 
-    /// An entry that was stored earlier. Events in the form of an older version are converted.
+    /// One that was written earlier. What an older version wrote differently becomes what this version writes.
     pub fn stored(seq: u64, json: impl Into<Box<str>>) -> Self {
         let json = json.into();
         if let Some(event) = multitap_event::upgraded(&json).filter(|event| event.seq == seq) {
@@ -56,7 +56,7 @@ impl Entry {
         Self { inner: Arc::new(Inner { seq, json, event: OnceLock::new(), is_copy: false }) }
     }
 
-    /// An entry of another process, with the number from its JSON. `None` without a number.
+    /// One that another process wrote, with its number read from the JSON. Nothing if there is none.
     pub fn read(json: &str) -> Option<Self> {
         #[derive(serde::Deserialize)]
         struct Numbered {
@@ -66,7 +66,7 @@ impl Entry {
         Some(Self::stored(seq, json))
     }
 
-    /// Whether the event was copied from another log. Known before it is stored, not afterwards.
+    /// Whether it happened elsewhere. Known of one that is to be kept, not of one that was.
     pub fn is_copy(&self) -> bool {
         self.inner.is_copy
     }
@@ -75,29 +75,29 @@ impl Entry {
         self.inner.seq
     }
 
-    /// The event as one line of JSON, without a line break.
+    /// The event as one line, without the line's end.
     pub fn json(&self) -> &str {
         &self.inner.json
     }
 
-    /// The event. `None` if a newer version wrote it or the log is damaged.
+    /// The event. Nothing if it was written by a version that knows more than this one, or the log was damaged.
     pub fn event(&self) -> Option<&Event> {
         self.inner.event.get_or_init(|| serde_json::from_str(&self.inner.json).ok()).as_ref()
     }
 
-    /// Whether its text is not JSON, so the event is lost. Events of newer versions are JSON.
+    /// Whether its text is no JSON at all: what was written is lost. An event of a later version is JSON.
     pub fn is_damaged(&self) -> bool {
         self.event().is_none() && serde_json::from_str::<serde::de::IgnoredAny>(&self.inner.json).is_err()
     }
 
-    /// Approximate memory of the entry.
+    /// What it takes up.
     pub fn bytes(&self) -> usize {
         // The event in memory is about as large as its text.
         2 * self.inner.json.len() + size_of::<Inner>()
     }
 }
 
-/// The event as JSON. Most fit into the initial buffer; the caller shrinks it.
+/// The event as JSON: most find room in what is taken for it at first, and what is left is given back.
 fn text(event: &Event) -> serde_json::Result<String> {
     let mut json = Vec::with_capacity(ROOM);
     serde_json::to_writer(&mut json, event)?;
@@ -111,7 +111,7 @@ impl PartialEq for Entry {
 }
 
 impl fmt::Debug for Entry {
-    /// Leaves out the content, which must not be logged.
+    /// What was said is not for logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Entry").field("seq", &self.seq()).field("bytes", &self.json().len()).finish()
     }

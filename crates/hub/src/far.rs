@@ -1,7 +1,7 @@
-//! A session that another process owns, behind the same [`Session`] handle as a local one.
+//! A session that another process owns, as a [`Session`] here: the same handle, so that a screen cannot tell.
 //!
-//! Its events arrive through a [`FarEnd`], with their numbers and JSON unchanged. Calls go out through the trait
-//! [`Elsewhere`]. Must not come in: connections, wire formats.
+//! Its events come in through a [`FarEnd`] and keep their numbers and their words; what is asked of it goes out through
+//! the port [`Elsewhere`]. Must not come in: connections, a wire's form.
 
 mod task;
 
@@ -24,45 +24,45 @@ use crate::session::task::INBOX;
 use crate::state::State;
 use crate::tail::{Retain, Tail};
 
-/// Maximum number of events that wait for the task.
+/// How many events may wait to be taken in.
 const HEARD: usize = 256;
 
-/// The pending answer of the other process.
+/// What the other process answers, in its own time.
 pub type Answer<T> = Pin<Box<dyn Future<Output = Result<T, Refusal>> + Send>>;
 
-/// Sends calls to the process that owns a session. That process knows the client by its connection.
+/// The way to the process that owns a session. Who asks is known there: it is whoever this way belongs to.
 pub trait Elsewhere: fmt::Debug + Send + Sync + 'static {
     fn call(&self, call: SessionCall) -> Answer<SessionReply>;
 
-    /// Reads part of the log. Waits while the connection is broken, because a failure would look like lost events.
+    /// Part of the log. Waits while the connection is broken: what is in the log must not look lost.
     fn page(&self, page: PageCall) -> Answer<PageReply>;
 }
 
-/// What is known of a far session when it is joined.
+/// What is known of such a session at first.
 #[derive(Debug, Clone)]
 pub struct FarStart {
     pub id: SessionId,
     pub epoch: u64,
-    /// The client that we are in the other process.
+    /// Who we are to it.
     pub client: ClientRef,
-    /// The current state. Later events arrive by themselves, earlier ones are fetched.
+    /// What it is now; its events from here on come in, the earlier ones are asked for.
     pub state: Box<State>,
 }
 
-/// Feeds events into a far session. Dropping it ends the session in this process.
+/// Where the events come in. Dropping it ends the session here.
 #[derive(Debug)]
 pub struct FarEnd {
     heard: mpsc::Sender<Heard>,
     end: CancellationToken,
 }
 
-/// Nobody in this process follows the session any more.
+/// Nobody here wants to hear of the session any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("nobody follows the session any more")]
 pub struct Left;
 
 impl Session {
-    /// Creates a far session, the end that feeds its events, and the task that the caller must run.
+    /// A session that runs elsewhere, the end that is to be told of it, and the task that is to be run for it.
     pub fn far(start: FarStart, elsewhere: Arc<dyn Elsewhere>) -> (Self, FarEnd, FarTask) {
         let (inbox_tx, inbox) = mpsc::channel(INBOX);
         let (heard_tx, heard) = mpsc::channel(HEARD);
@@ -78,37 +78,37 @@ impl Session {
 }
 
 impl FarEnd {
-    /// Adds an event. Waits while the queue is full. Known events are ignored.
+    /// This happened. Waits while too much is to be taken in. One that is known already is left out.
     pub async fn told(&self, entry: Entry) -> Result<(), Left> {
         self.hear(Heard::Told(entry)).await
     }
 
-    /// Reports that missing events before `next` are lost. `state` is the session at that point or later.
+    /// Everything up to `next` that was not told is lost; `state` is what the session is by then, or later.
     pub async fn skipped(&self, next: u64, state: Box<State>) -> Result<(), Left> {
         self.hear(Heard::Skipped { next, state }).await
     }
 
-    /// Reports that the connection is lost.
+    /// The way is broken.
     pub async fn lost(&self, why: impl Into<Arc<str>>) -> Result<(), Left> {
         self.hear(Heard::Lost(why.into())).await
     }
 
-    /// Reports a new connection, on which we are another client.
+    /// There is a way again; we are somebody else now.
     pub async fn found(&self, client: ClientRef) -> Result<(), Left> {
         self.hear(Heard::Found(client)).await
     }
 
-    /// Reports that the session is over.
+    /// Everything was told, and no more comes.
     pub async fn over(self, why: impl Into<Arc<str>>) {
         self.hear(Heard::Over(why.into())).await.ok(); // then nobody wants to know
     }
 
-    /// Reports that this client was kicked.
+    /// We were sent away.
     pub async fn cut_off(self, why: impl Into<Arc<str>>) {
         self.hear(Heard::CutOff(why.into())).await.ok(); // then nobody wants to know
     }
 
-    /// Completes when this process has left the session.
+    /// Comes back when somebody here ended the session for us.
     pub async fn left(&self) {
         tokio::select! {
             () = self.end.cancelled() => {}

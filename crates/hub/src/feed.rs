@@ -1,4 +1,4 @@
-//! One client's position in a log. It reads on to the end, then live, without gaps or repetitions.
+//! One client's way through a log: from its place to the end, then as it happens. Without a gap, without a repetition.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -16,22 +16,23 @@ use crate::journal::{Edge, Part};
 use crate::past::Past;
 use crate::tail::{Found, Head, Reader, Tail};
 
-/// Maximum number of entries per read.
+/// How many entries are taken at a time.
 const AT_A_TIME: usize = 64;
-/// Approximate maximum of bytes per read.
+/// And how many bytes.
 const BYTES_AT_A_TIME: usize = 256 * 1024;
 
-/// Maximum attempts to read from a failing journal.
+/// How often a journal is asked that cannot be read.
 const ATTEMPTS: u32 = 5;
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(200);
 
-/// What a feed yields.
+/// What a client gets.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Told {
     Event(Entry),
-    /// Events after `after` and before `next` are lost: they were never stored and are no longer in memory. Their
-    /// effects, such as an open question, are in [`Session::snapshot`](crate::Session::snapshot): it includes the lost
-    /// events, and later events up to its own `seq`.
+    /// Everything after `after` and before `next` is lost: it was never on the disk and is no longer in memory. What it
+    /// made of the session, such as a question that still waits, is in
+    /// [`Session::snapshot`](crate::Session::snapshot): asked for now, it has all of what is lost, and of what is told next
+    /// everything up to its own `seq`.
     Gap {
         after: u64,
         next: u64,
@@ -43,11 +44,11 @@ pub enum Told {
 pub enum FeedEnd {
     /// The session is over, and everything was read.
     SessionOver,
-    /// The client did not read for too long, or was kicked. It may join again after `last`.
+    /// The client stayed away too long, or was sent away. It may join again after `last`.
     CutOff { last: u64 },
 }
 
-/// The events of a session for one client. Dropping it leaves the session.
+/// The events of a session for one client. Dropping it is leaving.
 pub struct Feed {
     session: SessionId,
     client: ClientRef,
@@ -72,24 +73,24 @@ impl Feed {
         Self { session, client, reader, tail, head, past, ready: VecDeque::new(), last }
     }
 
-    /// The client that reads.
+    /// Who reads.
     pub fn client(&self) -> &ClientRef {
         &self.client
     }
 
-    /// The number of the last event that was read. To continue, join again after it.
+    /// The number of the last event that was read: join again after it to go on.
     pub fn last(&self) -> u64 {
         self.last
     }
 
-    /// The next event; `None` at the end. Cancel safe.
+    /// The next event; nothing once there is no more. Cancel safe.
     pub async fn next(&mut self) -> Option<Told> {
         loop {
             if let Some(entry) = self.ready.pop_front() {
                 return Some(self.take(entry));
             }
             self.reader.came();
-            // Checked before waiting, so that a later change wakes us.
+            // Looked at first: what comes after wakes us.
             let head = *self.head.borrow_and_update();
             if self.is_cut() {
                 return None;
@@ -102,13 +103,13 @@ impl Feed {
                     }
                 }
                 Found::Nothing if head.over => return None,
-                // The session task is gone: no more events follow.
+                // The session task is gone without a word: nothing more comes.
                 Found::Nothing => self.head.changed().await.ok()?,
             }
         }
     }
 
-    /// The next event, if it is in memory.
+    /// The next event, if it is at hand.
     pub fn try_next(&mut self) -> Option<Told> {
         if self.ready.is_empty() && !self.is_cut() {
             self.reader.came();
@@ -120,13 +121,13 @@ impl Feed {
         Some(self.take(entry))
     }
 
-    /// Completes when the client is cut off or the session is over. For clients that get their events in another way:
-    /// no events are held for them and nobody waits for them until they read again. Then they continue at their
-    /// position, with a gap if nothing is stored. Cancel safe.
+    /// Comes back when the client was cut off or the session is over: for one that is there, and hears of events in
+    /// another way. From now on none is held for it and nobody waits for it, until it reads again; then it goes on from
+    /// its place, over a gap where nothing is kept. Cancel safe.
     pub async fn until_cut(&mut self) -> FeedEnd {
         self.tail.stand_aside(&self.reader);
         loop {
-            // Checked first, as in `next`.
+            // Looked at first, as in `next`.
             let over = self.head.borrow_and_update().over;
             if over || self.is_cut() || self.head.changed().await.is_err() {
                 return self.end();
@@ -134,7 +135,7 @@ impl Feed {
         }
     }
 
-    /// Why the feed ended.
+    /// Why there is no more.
     pub fn end(&self) -> FeedEnd {
         if self.is_cut() { FeedEnd::CutOff { last: self.last } } else { FeedEnd::SessionOver }
     }
@@ -145,7 +146,7 @@ impl Feed {
 
     fn take(&mut self, entry: Entry) -> Told {
         self.last = entry.seq();
-        // A slow reader still reads.
+        // However slowly: whoever takes what it has at hand reads.
         self.reader.came();
         if self.ready.is_empty() {
             self.tail.took(&self.reader, self.last);
@@ -153,14 +154,14 @@ impl Feed {
         Told::Event(entry)
     }
 
-    /// Reads from the journal. Events that are not there either are lost.
+    /// Reads on in the journal. What is not there either is lost.
     async fn catch_up(&mut self, first: u64) -> Option<Told> {
         let entries = self.page().await;
         if entries.first().is_some_and(|entry| entry.seq() == self.last + 1) {
             self.ready.extend(entries);
             return None;
         }
-        // Later events are not lost.
+        // What is there after it is not lost with it.
         let next = entries.first().map_or(first, |entry| entry.seq().min(first));
         let gap = Told::Gap { after: self.last, next };
         self.last = next - 1;
@@ -168,7 +169,7 @@ impl Feed {
         Some(gap)
     }
 
-    /// Reads entries after our position from the journal. Retries before giving up.
+    /// What the journal has after our place. One that cannot be read now is asked again before it is given up.
     async fn page(&self) -> Vec<Entry> {
         let Some(past) = &self.past else { return Vec::new() };
         let part = Part { edge: Edge::After(self.last), limit: AT_A_TIME, bytes: BYTES_AT_A_TIME };

@@ -1,4 +1,4 @@
-//! Opens, finds, lists and closes sessions, and recovers those that an earlier process left.
+//! Sessions as a whole: opening, finding, listing, closing; and taking up what an earlier process left.
 
 mod mend;
 
@@ -26,7 +26,7 @@ use crate::session::task::{Beginning, History, INBOX, Linger, SessionTask};
 use crate::state::State;
 use crate::tail::{Retain, Tail};
 
-/// The epoch of a new log.
+/// The epoch of a log that begins.
 const FIRST_EPOCH: u64 = 1;
 
 /// All live sessions of this process. Cheap to clone; clones share them.
@@ -47,28 +47,28 @@ struct Inner {
 /// A session to open.
 pub struct Open {
     pub which: Which,
-    /// How to start the agent. A prompt starts the first turn at once.
+    /// How its agent is started; with a prompt its first turn begins at once.
     pub config: SessionConfig,
     /// Who opens it.
     pub by: ClientRef,
     pub linger: Linger,
-    /// Denies questions that stay unanswered for this long.
+    /// Denies questions that nobody answered for so long.
     pub question_timeout: Option<Duration>,
-    /// The limit for everybody but owners, until an owner chooses a mode. `None`: the mode of the configuration.
+    /// The mode beyond which only owners go, until one of them chooses another; none says the one it is opened with.
     pub ceiling: Option<Mode>,
 }
 
 /// Which session.
 pub enum Which {
-    /// A new session.
+    /// One that begins.
     New {
         id: SessionId,
-        /// The session that it is a copy of.
+        /// The session it began as a copy of.
         forked_from: Option<SessionId>,
-        /// An earlier conversation to import.
+        /// What was said before, elsewhere.
         history: Option<History>,
     },
-    /// A stored session.
+    /// One that the journal has.
     Stored(SessionId),
 }
 
@@ -108,7 +108,7 @@ pub enum OpenError {
     ShutDown,
 }
 
-/// A session's entry among the live ones, removed when its task ends. A panic removes it too, so nobody waits forever.
+/// A session's place among the live ones, until its task is gone: also by a panic, so that nobody waits for it.
 struct Place {
     hub: Hub,
     id: SessionId,
@@ -118,12 +118,12 @@ struct Place {
 impl Drop for Place {
     fn drop(&mut self) {
         self.hub.inner.lock().remove(&self.id);
-        // Last, because a caller that waits for the end may open the session again at once.
+        // Not before: whoever waits for the end may open it again at once.
         self.tail.close();
     }
 }
 
-/// The state of a session's log before it is opened.
+/// Where a session's log stands before it is opened.
 struct Ground {
     id: SessionId,
     state: State,
@@ -133,12 +133,12 @@ struct Ground {
 }
 
 impl Hub {
-    /// A hub with stored sessions.
+    /// A hub whose sessions are kept.
     pub fn new(journal: Arc<dyn Journal>, launch: Arc<dyn Launch>) -> Self {
         Self::with(Some(journal), launch)
     }
 
-    /// A hub without a log. Its agents wait for the readers of their events.
+    /// A hub whose sessions are gone with it. Its agents wait for whoever reads their events.
     pub fn without_journal(launch: Arc<dyn Launch>) -> Self {
         Self::with(None, launch)
     }
@@ -148,18 +148,17 @@ impl Hub {
         Self { inner: Arc::new(Inner { journal, launch, sessions: Mutex::default(), tasks, stop }) }
     }
 
-    /// Opens a session and starts its agent. Returns when the agent has started. If the future is dropped earlier,
-    /// nothing of the session remains.
+    /// Opens a session and starts its agent. Comes back when the agent is up. Dropped before that, nothing of it is left.
     pub async fn open(&self, open: Open) -> Result<Session, OpenError> {
         let inner = &self.inner;
         if inner.stop.is_cancelled() {
             return Err(OpenError::ShutDown);
         }
         let stop = inner.stop.child_token();
-        // In a task of its own, so that it completes even if the caller is gone.
+        // In a task of its own: what was begun is brought to an end, also if nobody waits for it any more.
         let (hub, stopped) = (self.clone(), stop.clone());
         let opening = inner.tasks.spawn(async move { hub.open_all(open, stopped).await });
-        // A caller that stops waiting wants no session.
+        // Whoever stops waiting wants no session.
         let guard = stop.drop_guard();
         let session = joined(opening).await.unwrap_or(Err(OpenError::ShutDown))?;
         guard.disarm();
@@ -213,7 +212,7 @@ impl Hub {
         let error = match opened.await {
             Ok(Ok(after)) => return Ok(session.opened_at(after)),
             Ok(Err(error)) => OpenError::Launch(Box::new(error)),
-            // Stopped before its agent started.
+            // It was stopped before its agent came.
             Err(_) => OpenError::ShutDown,
         };
         stop.cancel();
@@ -234,7 +233,7 @@ impl Hub {
         self.inner.lock().values().cloned().collect()
     }
 
-    /// All stored sessions, including those of other processes, newest first.
+    /// All sessions that are kept, also those of other processes; newest first.
     pub async fn list(&self, filter: Filter) -> Result<Vec<SessionRecord>, JournalError> {
         match &self.inner.journal {
             Some(journal) => journal.list(filter).await,
@@ -242,7 +241,7 @@ impl Hub {
         }
     }
 
-    /// Ends a session. Returns when no process of its agent is left.
+    /// Ends a session and comes back when nothing of its agent is left.
     pub async fn close(&self, id: &SessionId) {
         if let Some(session) = self.find(id) {
             session.end();
@@ -250,7 +249,7 @@ impl Hub {
         }
     }
 
-    /// Ends all sessions. Returns when no process of their agents is left.
+    /// Ends every session and comes back when nothing of their agents is left.
     pub async fn shutdown(&self) {
         self.inner.stop.cancel();
         self.inner.tasks.close();
@@ -258,17 +257,17 @@ impl Hub {
         self.inner.launch.all_gone().await;
     }
 
-    /// Marks interrupted turns in the logs of processes that died, and returns the number of sessions. A log that cannot
-    /// be repaired does not prevent the others from being repaired.
+    /// Marks in the logs what was cut off when an earlier process died. Says how many sessions it was; a log that cannot
+    /// be mended does not keep the others from it.
     pub async fn recover(&self) -> Result<usize, JournalError> {
         let Some(journal) = &self.inner.journal else { return Ok(0) };
         let mut mended = 0;
         for SessionRecord { id, .. } in journal.list(Filter { cut_off: true, ..Filter::default() }).await? {
-            // A claimed log is released, even if the caller is gone.
+            // What was taken up is given back, also if nobody waits for it any more.
             let mending = self.inner.tasks.spawn(mend_and_release(journal.clone(), id.clone()));
             match joined(mending).await {
                 Some(Ok(())) => mended += 1,
-                // Another process was faster.
+                // Somebody was quicker.
                 Some(Err(
                     JournalError::LiveElsewhere { .. } | JournalError::LiveHere(_) | JournalError::NoSuchSession(_),
                 ))
@@ -279,7 +278,7 @@ impl Hub {
         Ok(mended)
     }
 
-    /// Creates the log of a new session. If that fails, the session still runs in memory.
+    /// The log of a session that begins. One that cannot be begun does not keep the session from going on in memory.
     async fn break_ground(
         &self,
         id: SessionId,
@@ -313,11 +312,11 @@ impl Hub {
         }
     }
 
-    /// Removes a session whose agent never started.
+    /// A session whose agent never came is not kept, whatever it was to go on with.
     async fn forget(&self, session: &Session) {
         let Some(journal) = &self.inner.journal else { return };
         match journal.remove(session.id().clone()).await {
-            // Its log was never created.
+            // Its log could not be begun either.
             Ok(()) | Err(JournalError::NoSuchSession(_)) => {}
             Err(error) => {
                 tracing::warn!(session = %session.id(), %error, "cannot remove the log of a session that did not begin");
@@ -340,12 +339,12 @@ impl Hub {
 
 impl Inner {
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Session>> {
-        // The lock protects no invariant that a panic could break.
+        // Nothing is left half done in there.
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The result of a task; `None` if it ended with its runtime.
+/// What a task came to; nothing, if it was ended with its runtime.
 async fn joined<T>(task: JoinHandle<T>) -> Option<T> {
     match task.await {
         Ok(outcome) => Some(outcome),

@@ -1,6 +1,6 @@
-//! The trait behind which logs are stored.
+//! The port to whatever keeps logs at rest.
 //!
-//! The hub decides what to store and in which order; the journal decides how. Must not come in: SQL, files.
+//! The hub says what is to be kept and in which order; how is the journal's business. Must not come in: SQL, files.
 
 mod task;
 
@@ -14,92 +14,92 @@ use serde_json::{Map, Value};
 pub use self::task::{TaskFilter, TaskPage, TaskRecord};
 use crate::entry::Entry;
 
-/// The pending result of a journal's operation.
+/// What a journal answers, in its own time.
 pub type Kept<'a, T> = Pin<Box<dyn Future<Output = Result<T, JournalError>> + Send + 'a>>;
 
-/// Stores the logs of sessions.
+/// Keeps the logs of sessions.
 pub trait Journal: fmt::Debug + Send + Sync + 'static {
-    /// Creates a log that only this process may write. On `Ok` it is on the disk. After an error nothing of it exists,
-    /// and it may be created again.
+    /// Begins a log, for this process alone to write. It is on the disk when this comes back; after a failure there is
+    /// nothing of it, and it may be begun again.
     fn create(&self, session: NewSession) -> Kept<'_, Claim>;
 
-    /// Claims a log that no living process writes. If clients saw events that the log lacks, its epoch is new.
+    /// Takes up a log that no living process writes. If events were told that it does not have, its epoch is new.
     fn claim(&self, session: SessionId) -> Kept<'_, Claim>;
 
-    /// Appends a batch to a log, all of it or nothing. On `Ok` the batch survives a process crash, and with
-    /// [`Flush::Now`] a power failure. Entries that the log already has are skipped if they are identical, so a batch
-    /// with an unknown outcome can be appended again. Before an error is returned, it is recorded for a later claim that
-    /// the session continues without the journal.
+    /// Adds to a log. What comes back well is kept through the death of this process; with [`Flush::Now`] also through
+    /// a power cut. All of a batch is kept or nothing; what of it is kept already, to the letter, is not kept again, so
+    /// that it can be handed in once more when it is not clear what became of it. After a failure the session goes on
+    /// without the journal: that is noted in whatever way is left, before the failure is told, for a later claim.
     fn append(&self, batch: Batch) -> Kept<'_, ()>;
 
-    /// Reads part of a log.
+    /// Part of a log.
     fn page(&self, session: SessionId, part: Part) -> Kept<'_, Page>;
 
-    /// Gives up the right to write a log. `told` is the last event that clients saw: if the log ends before it, the next
-    /// claim has a new epoch.
+    /// Nobody writes this log any more. `told` is the last event that anybody saw: if the log ends before it, whoever
+    /// takes it up next has a new epoch.
     fn release(&self, session: SessionId, owner: Owner, told: u64) -> Kept<'_, ()>;
 
-    /// Lists sessions, newest first.
+    /// What is known of the sessions, newest first.
     fn list(&self, filter: Filter) -> Kept<'_, Vec<SessionRecord>>;
 
-    /// Sessions that a user may mean by `name`: our id, a prefix of it, or the agent's own id.
+    /// Those a person may mean: by our id, by how it begins, or by the agent's own id.
     fn find(&self, name: String) -> Kept<'_, Vec<SessionRecord>>;
 
-    /// Deletes a session that is not live.
+    /// Forgets a session that is not live.
     fn remove(&self, session: SessionId) -> Kept<'_, ()>;
 
-    /// The rulings of this session, oldest first, without copied ones.
+    /// Who ruled on what in this session, oldest first; not what its log was copied with.
     fn rulings(&self, session: SessionId) -> Kept<'_, Vec<Ruling>>;
 
-    /// Stores a task of a known session and replaces the one with the same id. On `Ok` it survives a process crash. It
-    /// is deleted with its session.
+    /// Keeps a task of a session that is known, in place of what was kept under its id. What comes back well is kept
+    /// through the death of this process. It is gone with its session.
     fn keep_task(&self, task: TaskRecord) -> Kept<'_, ()>;
 
-    /// Stores a task unless one with its id exists: a follower of the task may have been faster.
+    /// Stores a task, unless one is stored under its id already: who follows the task may have been quicker.
     fn begin_task(&self, task: TaskRecord) -> Kept<'_, ()>;
 
     /// The task of that id.
     fn task(&self, id: String) -> Kept<'_, Option<TaskRecord>>;
 
-    /// A page of tasks, latest change first, and their total number.
+    /// Some of the tasks, those that changed last first, and how many there are.
     fn tasks(&self, filter: TaskFilter) -> Kept<'_, TaskPage>;
 }
 
-/// Identifies one process's right to write one log.
+/// Names one process's right to write one log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner(pub String);
 
-/// A new log.
+/// A log that begins.
 #[derive(Debug, Clone)]
 pub struct NewSession {
     pub id: SessionId,
     pub agent: AgentKind,
     pub folder: Option<PathBuf>,
     pub created: Timestamp,
-    /// The session whose log this one is a copy of.
+    /// The session whose log this one began as a copy of.
     pub forked_from: Option<SessionId>,
-    /// The configuration for resuming it, without secrets.
+    /// How it was started, for whoever takes it up: no secrets.
     pub config: Map<String, Value>,
 }
 
-/// The right to write a log, and its current end.
+/// The right to write a log, and where it stands.
 #[derive(Debug, Clone)]
 pub struct Claim {
     pub owner: Owner,
     pub record: SessionRecord,
-    /// The latest stored state; later events must be applied to it.
+    /// The latest kept state, if there is one; what comes after it must be applied.
     pub checkpoint: Option<Checkpoint>,
 }
 
-/// The state of a session after an event, so that a long log need not be read from its start.
+/// What a session was after an event, so that a long log need not be read from its start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
     pub seq: u64,
-    /// The state as JSON, in the hub's own format.
+    /// The state as JSON, of the hub's own form.
     pub state: String,
 }
 
-/// Entries to store, in order, without a gap to earlier ones.
+/// Entries to keep, in order, without a gap to what was kept before.
 #[derive(Debug, Clone)]
 pub struct Batch {
     pub session: SessionId,
@@ -107,28 +107,28 @@ pub struct Batch {
     pub entries: Vec<Entry>,
     pub flush: Flush,
     pub checkpoint: Option<Checkpoint>,
-    /// The session's summary, if it changed.
+    /// What is known of the session now, where that changed.
     pub about: Option<About>,
 }
 
-/// When a batch must be flushed to the disk.
+/// When a batch must be on the disk itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Flush {
-    /// When the system chooses: survives a process crash.
+    /// In the system's own time: it outlives this process.
     Soon,
-    /// Before the acknowledgement: survives a power failure.
+    /// Before it is acknowledged: it outlives a power cut.
     Now,
 }
 
-/// A session's summary in lists.
+/// What lists show of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct About {
-    /// The first prompt.
+    /// The first thing somebody said.
     pub title: Option<String>,
     /// The agent's own id of the conversation.
     pub native_id: Option<String>,
     pub model: Option<String>,
-    /// Whether the agent runs, so the log has no end yet.
+    /// The agent runs: the log is not at its end.
     pub open: bool,
 }
 
@@ -143,11 +143,11 @@ pub struct SessionRecord {
     pub forked_from: Option<SessionId>,
     pub config: Map<String, Value>,
     pub about: About,
-    /// The number of the last stored event.
+    /// The number of the last kept event.
     pub last_seq: u64,
     /// Changes when the end of the log may have been lost.
     pub epoch: u64,
-    /// The process that writes the log now.
+    /// The process that writes it now.
     pub live: Option<Holder>,
 }
 
@@ -158,30 +158,30 @@ pub struct Holder {
     pub since: Timestamp,
 }
 
-/// Selects part of a log.
+/// Which part of a log, and how much of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
     pub edge: Edge,
-    /// Maximum number of entries.
+    /// At most so many entries.
     pub limit: usize,
-    /// Approximate maximum of bytes; at least one entry is returned.
+    /// And about so many bytes, but at least one entry.
     pub bytes: usize,
 }
 
-/// Where the part begins or ends.
+/// Where a part begins or ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edge {
     /// The entries that follow this one.
     After(u64),
-    /// The last entries before this one.
+    /// The last ones before this one.
     Before(u64),
 }
 
-/// Entries in ascending order.
+/// Entries in order, however they were asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page {
     pub entries: Vec<Entry>,
-    /// The number of the last stored event of the whole log.
+    /// The number of the last kept event of the whole log.
     pub last_seq: u64,
 }
 
@@ -190,20 +190,20 @@ pub struct Page {
 pub struct Filter {
     /// Only of this folder.
     pub folder: Option<PathBuf>,
-    /// Only sessions that were interrupted, and that no living process owns.
+    /// Only those at whose end the agent still ran, and that no living process has.
     pub cut_off: bool,
     pub limit: Option<usize>,
 }
 
-/// An operation of the journal failed.
+/// The journal did not do it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JournalError {
-    /// Also an exceeded quota or file size limit.
+    /// Or a quota is used up, or the file may not grow.
     #[error("the disk is full, or its quota is exceeded")]
     Full,
     #[error("the log is locked by another program")]
     Locked,
-    /// Names the file and the damage.
+    /// Says which file, and what is wrong with it.
     #[error(
         "the log is damaged: {0}. To start a new one, move that file away, with all files whose names start with its name"
     )]
@@ -224,7 +224,7 @@ pub enum JournalError {
     Other(String),
 }
 
-/// A journal that fails every operation with this error.
+/// A journal that cannot be used at all, and says why whatever it is asked.
 #[derive(Debug)]
 pub struct Unusable(pub JournalError);
 

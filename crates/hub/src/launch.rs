@@ -1,19 +1,19 @@
-//! The trait for starting agents.
+//! The port to whatever starts agents.
 
 use std::fmt;
 use std::pin::Pin;
 
 use multitap_event::{AgentLink, LaunchError, SessionConfig};
 
-/// An agent that starts.
+/// An agent on its way.
 pub type Launching = Pin<Box<dyn Future<Output = Result<AgentLink, LaunchError>> + Send>>;
 
 /// Starts agents.
 pub trait Launch: fmt::Debug + Send + Sync + 'static {
-    /// Starts an agent. Returns when it has started or failed. Its first event is `sessionStarted`. If the future is
-    /// dropped earlier, no process of the agent remains.
+    /// Starts one; comes back when it is up, or could not start. What it tells first is that the session started.
+    /// Dropped before that, nothing of it is left.
     fn launch(&self, config: SessionConfig) -> Launching;
 
-    /// Completes when no process of any started agent is left.
+    /// Comes back when nothing is left of any agent that was started.
     fn all_gone(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }

@@ -1,8 +1,8 @@
 //! Live sessions: one ordered log each, any number of clients at any point of it, exactly one ruling per question.
 //!
-//! A [`Hub`] opens sessions; a [`Session`] is the handle that doors and screens hold; a [`Feed`] is one client's
-//! position in the log. Events are numbered, applied to the [`State`], stored by a [`Journal`], and only then sent to
-//! clients, so clients never see an event that could still be lost.
+//! A [`Hub`] opens sessions; a [`Session`] is the handle that doors and screens hold; a [`Feed`] is one client's way
+//! through the log. What happens is stamped, applied to the [`State`], kept by a [`Journal`], and only then told:
+//! nobody sees what could still be lost.
 //!
 //! Must not come in: a CLI by name, JSON-RPC, SQL, a terminal.
 

@@ -1,8 +1,9 @@
-//! The live output of tools, for clients that need the whole output each time.
+//! The live output of tools, as clients get it that want it whole each time.
 //!
-//! Sending all output with each new piece would cost the square of the output. So the time between snapshots grows with
-//! their size: what is sent grows with time only, and small outputs stay fast. A snapshot of a long output contains only
-//! the end, which bounds the memory of endless commands. The log has every piece once. Pure: time is an argument.
+//! Sending everything so far with each new piece costs the square of the output. So a snapshot follows the one before
+//! it only after a while that grows with its size: what is sent then grows with the time, and small outputs are as
+//! lively as ever. Of a long output a snapshot has only the end, so a command that writes without end costs no more memory
+//! than any other. The log has every piece once. Pure: the time comes in as a value.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,10 +14,10 @@ use crate::state::Output;
 
 /// The least time between two snapshots.
 const LIVELY: Duration = Duration::from_millis(100);
-/// Bytes of a snapshot per millisecond of delay until the next one.
+/// How many bytes of snapshots a millisecond of waiting is worth.
 const BYTES_PER_MILLI: usize = 2000;
 
-/// The output of running tools.
+/// The output of the tools that run.
 #[derive(Debug, Clone, Default)]
 pub struct LiveOutput {
     tools: BTreeMap<ToolId, Running>,
@@ -25,26 +26,26 @@ pub struct LiveOutput {
 #[derive(Debug, Clone, Default)]
 struct Running {
     output: Output,
-    /// Whether there is output after the last snapshot.
+    /// There is more than the last snapshot showed.
     fresh: bool,
     /// No snapshot before this time, counted from any fixed moment.
     not_before: Duration,
 }
 
 impl LiveOutput {
-    /// Adds output of a tool.
+    /// A tool put something out.
     pub fn add(&mut self, tool: &ToolId, output: &str) {
         let running = self.tools.entry(tool.clone()).or_default();
         running.output.add(output);
         running.fresh = true;
     }
 
-    /// When the next snapshot is due; `None` without new output.
+    /// When the next snapshot is worth sending; nothing if there is nothing new.
     pub fn due(&self) -> Option<Duration> {
         self.tools.values().filter(|running| running.fresh).map(|running| running.not_before).min()
     }
 
-    /// The due snapshots of all tools with new output.
+    /// The snapshots that are due, of each tool that has more to show.
     pub fn take_due(&mut self, now: Duration) -> Vec<(ToolId, String)> {
         let due = |running: &Running| running.fresh && running.not_before <= now;
         let due = self.tools.iter_mut().filter(|(_, running)| due(running));
@@ -58,19 +59,19 @@ impl LiveOutput {
         .collect()
     }
 
-    /// Removes a finished tool.
+    /// The tool is over.
     pub fn finish(&mut self, tool: &ToolId) {
         self.tools.remove(tool);
     }
 }
 
-/// All output so far, or its last lines and the number of bytes before them.
+/// All output so far, or its last lines and how much came before them.
 fn snapshot(output: &Output) -> String {
     let cut = output.bytes - output.tail.len() as u64;
     if cut == 0 {
         return output.tail.clone();
     }
-    // The first line may be incomplete.
+    // The first line may have lost its beginning.
     let rest = output.tail.split_once('\n').map_or("", |(_, rest)| rest);
     let shown = if rest.is_empty() { output.tail.as_str() } else { rest };
     format!("[{} bytes before this are not shown]\n{shown}", output.bytes - shown.len() as u64)

@@ -1,4 +1,4 @@
-//! Reads the part of a log that is no longer in memory.
+//! Where the part of a log is read that is no longer at hand.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use crate::journal::{Journal, JournalError, Page, Part};
 
 #[derive(Debug, Clone)]
 pub(crate) enum Past {
-    /// Read from the local journal.
+    /// It is kept here.
     Journal(Arc<dyn Journal>),
-    /// Fetched from the process that owns the session.
+    /// It is asked for, where the session runs.
     Elsewhere(Arc<dyn Elsewhere>),
 }
 

@@ -1,4 +1,4 @@
-//! Whether the process that owns a session can be reached. A local session always can.
+//! Whether the process can be reached in which a session runs. A session of this process always can.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -6,25 +6,25 @@ use std::sync::Arc;
 use multitap_event::ClientRef;
 use tokio::sync::watch;
 
-/// Connectivity to a session.
+/// How a session stands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Reach {
     #[default]
     Here,
-    /// The connection broke, with the reason; reconnecting. No events are lost.
+    /// The way to it broke, for this reason; another is sought. Nothing of the log is lost by it.
     Lost(Arc<str>),
-    /// The session is over or unreachable, with the reason.
+    /// No more comes, for this reason.
     Gone(Arc<str>),
 }
 
-/// Connectivity to a far session, and our client there.
+/// How a session elsewhere stands, and who we are to it.
 #[derive(Debug)]
 pub(crate) struct Standing {
     pub(crate) reach: Reach,
     pub(crate) client: ClientRef,
 }
 
-/// Watches the connectivity.
+/// Tells when that changes.
 #[derive(Debug, Clone)]
 pub struct Reached {
     changes: Option<watch::Receiver<Standing>>,
@@ -39,21 +39,21 @@ impl Reached {
         Self { changes: Some(changes) }
     }
 
-    /// The current connectivity.
+    /// How it is now.
     pub fn now(&self) -> Reach {
         self.changes.as_ref().map(|changes| changes.borrow().reach.clone()).unwrap_or_default()
     }
 
-    /// Our client in a far session, which changes with each connection. `None` for a local session.
+    /// Who we are to a session elsewhere: somebody else after the way broke. Nothing for a session of this process.
     pub fn client(&self) -> Option<ClientRef> {
         self.changes.as_ref().map(|changes| changes.borrow().client.clone())
     }
 
-    /// Completes when it has changed since the last call; never for a local session. Cancel safe.
+    /// Comes back when it has changed since this was last asked; never for a session of this process. Cancel safe.
     pub async fn changed(&mut self) -> Reach {
         let Some(changes) = &mut self.changes else { return pending().await };
         if changes.changed().await.is_err() {
-            // No more changes.
+            // It stays as it was.
             return pending().await;
         }
         changes.borrow_and_update().reach.clone()

@@ -1,4 +1,4 @@
-//! The handle to a session that doors and screens hold. Cheap to clone.
+//! The handle on a session: what doors and screens hold. Cheap to clone.
 
 mod ask;
 pub(crate) mod log;
@@ -27,36 +27,36 @@ use crate::reach::{Reach, Reached};
 use crate::state::State;
 use crate::tail::{Found, Tail};
 
-/// How long a client of a door may not read before it is disconnected.
+/// How long a client of a door may leave its events unread before it is cut off.
 pub const STUCK: Duration = Duration::from_secs(10);
 
 /// What to do with a prompt while a turn runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum WhenBusy {
-    /// Queue it after the running turn and earlier prompts.
+    /// It waits until the running turn and the prompts before it are done.
     #[default]
     Queue,
-    /// Add it to the running turn, if the agent supports that.
+    /// It joins the running turn, where the agent can take it in.
     Steer,
-    /// Cancel the running turn and send this prompt next.
+    /// The running turn is cancelled and this prompt comes next.
     Interrupt,
 }
 
 /// How a client joins.
 #[derive(Debug, Clone)]
 pub struct Join {
-    /// The client. It gets an id if it has none.
+    /// Who joins; an id is given if there is none.
     pub client: ClientRef,
     pub from: JoinFrom,
-    /// How long it may not read. `None`: forever.
+    /// How long it may leave its events unread; for ever if not given.
     pub patience: Option<Duration>,
-    /// Whether other clients see it join and leave.
+    /// Whether the others are told that it came and left.
     pub announce: bool,
 }
 
 impl Join {
-    /// Joins visibly, at the first event, without a time limit.
+    /// A client that everybody sees, from the first event on, with all the time in the world.
     pub fn new(client: ClientRef) -> Self {
         Self { client, from: JoinFrom::Start, patience: None, announce: true }
     }
@@ -68,34 +68,33 @@ impl Join {
     }
 }
 
-/// Where in the log a client starts.
+/// From where in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JoinFrom {
     Start,
-    /// After this event, which the client has seen in that epoch.
+    /// What follows this event, which the client has seen in that epoch.
     After {
         seq: u64,
         epoch: Option<u64>,
     },
-    /// At the last events of this number, with a snapshot.
+    /// The last so many events, and a snapshot.
     Tail(u64),
-    /// At the next event, with a snapshot.
+    /// What comes, and a snapshot of what is.
     Now,
 }
 
-/// A resolved position in the log.
+/// Where in the log that is.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
-    /// The client reads after this event.
+    /// The event after which it reads.
     pub(crate) after: u64,
-    /// Whether the client needs a snapshot.
+    /// Whether it needs to be told what the session is.
     pub(crate) snapshot: bool,
     pub(crate) gap: Option<ReplayGap>,
 }
 
 impl JoinFrom {
-    /// Resolves the position in a log of that epoch, whose last event was `before` when the client came and is `now`
-    /// after its join.
+    /// In a log of that epoch, which went up to `before` when the client came and goes up to `now` with it.
     pub(crate) fn place(self, before: u64, now: u64, epoch: u64) -> Place {
         match self {
             Self::After { seq, epoch: of } if seq > before || of.is_some_and(|of| of != epoch) => {
@@ -112,21 +111,21 @@ impl JoinFrom {
 /// A client that has joined.
 #[derive(Debug)]
 pub struct Joined {
-    /// The client, with its id.
+    /// With the id it was given.
     pub client: ClientRef,
     pub feed: Feed,
-    /// The session at the join, unless the client gets the whole log.
+    /// What the session was when it joined, where it does not get all of the log.
     pub snapshot: Option<Box<State>>,
-    /// Set if its position is not in this log. The snapshot replaces the missing events.
+    /// The place it named is not in this log: the snapshot stands for what it cannot get.
     pub gap: Option<ReplayGap>,
     pub epoch: u64,
 }
 
-/// A position that is not in this log: lost in a power failure, or never there.
+/// A place that is not in this log: it was lost with the power, or never was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplayGap {
     pub asked: u64,
-    /// The last event of the log.
+    /// The last event there is.
     pub last: u64,
     pub epoch: u64,
 }
@@ -136,7 +135,7 @@ pub struct ReplayGap {
 pub struct Session {
     id: SessionId,
     epoch: u64,
-    /// The last event before this process opened it.
+    /// The last event before this process had it.
     opened_after: u64,
     native: watch::Receiver<Option<String>>,
     inbox: mpsc::Sender<Ask>,
@@ -160,39 +159,39 @@ impl Session {
         Self { id, epoch, opened_after, native, inbox, tail, past, end, reached: Reached::always() }
     }
 
-    /// Sets the event after which this process opened it.
+    /// The same, once it is known where this opening begins.
     pub(crate) fn opened_at(mut self, after: u64) -> Self {
         self.opened_after = after;
         self
     }
 
-    /// Sets the connectivity of a far session.
+    /// The same, for a session that may be out of reach.
     pub(crate) fn reached(mut self, reached: Reached) -> Self {
         self.reached = reached;
         self
     }
 
-    /// Our id, which is in every event.
+    /// Our id; every event carries it.
     pub fn id(&self) -> &SessionId {
         &self.id
     }
 
-    /// The agent's own id of the conversation, once known.
+    /// The agent's own id of the conversation, once it told.
     pub fn native_id(&self) -> Option<String> {
         self.native.borrow().clone()
     }
 
-    /// Changes when the end of the log may have been lost. Positions are valid only within their epoch.
+    /// Changes when the end of the log may have been lost; a place in the log is good only in its epoch.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// The last event before this process opened the session.
+    /// The last event that was there before the session was opened here: what this opening brought follows it.
     pub fn opened_after(&self) -> u64 {
         self.opened_after
     }
 
-    /// The last event that clients have seen.
+    /// The last event that was told.
     pub fn last(&self) -> u64 {
         self.tail.head().last
     }
@@ -202,7 +201,7 @@ impl Session {
         self.tail.head().over
     }
 
-    /// Connectivity to the session.
+    /// Whether what is asked of it gets there.
     pub fn reach(&self) -> Reach {
         self.reached.now()
     }
@@ -212,17 +211,17 @@ impl Session {
         self.reached.clone()
     }
 
-    /// Carries out a call. The methods below do the same for each call.
+    /// Does what a client asks. The methods below are the same call by call.
     pub async fn call(&self, call: SessionCall, by: ClientRef) -> Result<SessionReply, Refusal> {
         self.ask(|reply| Ask::Call { call, by, reply }).await?
     }
 
-    /// Joins: yields the log from a position on, then live events.
+    /// Joins: the log from a place on, then what happens.
     pub async fn join(&self, join: Join) -> Result<Joined, Refusal> {
         self.ask(|reply| Ask::Join { join, reply }).await?
     }
 
-    /// The current state of the session.
+    /// What the session is now.
     pub async fn snapshot(&self) -> Option<Box<State>> {
         // Anybody may look.
         let anybody = ClientRef::new("multitap", Door::Host);
@@ -237,8 +236,8 @@ impl Session {
         Ok(self.page(call.part(self.last())?).await?.into())
     }
 
-    /// Reads part of the log, such as older events. Includes events in memory that the journal could not store. Lost
-    /// events are left out.
+    /// Part of the log, such as what comes before the events a client has. What the journal does not have, because it
+    /// cannot be written, is there too for as long as it is in memory; what is lost is left out.
     pub async fn page(&self, part: Part) -> Result<Page, JournalError> {
         let entries = match (&self.past, part.edge) {
             (Some(past), Edge::After(seq)) => self.after(past, seq, part).await?,
@@ -256,7 +255,7 @@ impl Session {
             Found::Behind { .. } => {}
         }
         let kept = kept(past.page(&self.id, part).await)?;
-        // Events between the log's end and those in memory are lost.
+        // Between the end of the log and what is at hand everything is lost.
         Ok(if kept.is_empty() { self.tail.at_hand(seq, part.limit, part.bytes) } else { kept })
     }
 
@@ -277,7 +276,7 @@ impl Session {
         Ok(entries)
     }
 
-    /// Starts a turn, or follows `when_busy` while one runs.
+    /// Begins a turn; while one runs, what `when_busy` says.
     pub async fn prompt(&self, prompt: Prompt, when_busy: WhenBusy, from: ClientRef) -> Result<PromptId, Refusal> {
         match self.call(SessionCall::Prompt { prompt, when_busy: Some(when_busy) }, from).await? {
             SessionReply::Prompt(reply) => Ok(reply.prompt_id),
@@ -290,7 +289,7 @@ impl Session {
         self.call(SessionCall::Withdraw { prompt_id: prompt }, by).await.map(drop)
     }
 
-    /// Answers a question. The first valid answer wins; others are refused with the reason.
+    /// Answers a question. The first valid answer wins; every other is refused and hears why.
     pub async fn decide(&self, decide: Decide, by: ClientRef) -> Result<Ruling, Refusal> {
         match self.call(SessionCall::Decide(decide), by).await? {
             SessionReply::Decide(ruling) => Ok(*ruling),
@@ -298,7 +297,7 @@ impl Session {
         }
     }
 
-    /// Cancels the running turn; the session continues.
+    /// Cancels the running turn; the session goes on.
     pub async fn cancel(&self, by: ClientRef) -> Result<(), Refusal> {
         self.call(SessionCall::Cancel, by).await.map(drop)
     }
@@ -313,7 +312,7 @@ impl Session {
         self.call(SessionCall::SetModel { model: model.into() }, by).await.map(drop)
     }
 
-    /// Limits thinking tokens. `None`: the agent chooses.
+    /// Limits how many tokens the agent may think; nothing gives it back its own choice.
     pub async fn set_thinking(&self, tokens: Option<u32>, by: ClientRef) -> Result<(), Refusal> {
         self.call(SessionCall::SetThinking { tokens }, by).await.map(drop)
     }
@@ -323,7 +322,7 @@ impl Session {
         self.call(SessionCall::Query { what }, by).await.map(drop)
     }
 
-    /// Rules for the rest of the session.
+    /// What was allowed or denied for good.
     pub async fn rules(&self) -> Vec<Rule> {
         self.snapshot().await.map(|state| state.rules).unwrap_or_default()
     }
@@ -338,12 +337,12 @@ impl Session {
         self.call(SessionCall::Kick { client_id: client }, by).await.map(drop)
     }
 
-    /// Adds an error event to the log.
+    /// Puts an error into the log, where everybody who reads it sees it in its place.
     pub async fn report(&self, error: AgentError) -> Result<(), Refusal> {
         self.ask(|reply| Ask::Report { error, reply }).await?
     }
 
-    /// Starts an ended agent again, with its conversation.
+    /// Starts the agent again after it is gone, with the conversation it had.
     pub async fn restart(&self, config: Option<SessionConfig>) -> Result<(), Refusal> {
         let config = config.map(Box::new);
         self.ask(|reply| Ask::Restart { config, reply }).await?
@@ -359,12 +358,12 @@ impl Session {
         self.ask(|reply| Ask::Stop { reply }).await?
     }
 
-    /// Ends the session now and interrupts a running turn.
+    /// Ends the session now; a running turn is cut off.
     pub fn end(&self) {
         self.end.cancel();
     }
 
-    /// Completes when the session is over and all events were sent.
+    /// Comes back when the session is over and everything is told.
     pub async fn over(&self) {
         let mut head = self.tail.watch();
         head.wait_for(|head| head.over).await.ok(); // a task that is gone without a word is over too
@@ -377,7 +376,7 @@ impl Session {
     }
 }
 
-/// Entries of the journal; none if the log was not created yet.
+/// What the journal has. Nothing, as long as the log is not begun.
 fn kept(page: Result<Page, JournalError>) -> Result<Vec<Entry>, JournalError> {
     match page {
         Ok(page) => Ok(page.entries),

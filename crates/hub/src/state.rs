@@ -1,7 +1,7 @@
 //! What a session is now.
 //!
-//! Pure, and changed by events alone. The same events give the same state in a live session, after a crash, and in a
-//! remote client. It does not grow with the log.
+//! Pure, and changed by its events alone: applied in order they give the same state in a live session, after a crash,
+//! and at the other end of a wire. It does not grow with the length of the log.
 
 mod tool;
 
@@ -52,7 +52,7 @@ pub struct State {
     pub capabilities: AgentCapabilities,
     /// The turn that runs.
     pub turn: Option<Turn>,
-    /// The prompt that was sent to the agent, until its turn ends.
+    /// The prompt that was handed over and whose turn has not ended.
     pub in_flight: Option<PromptId>,
     pub queue: VecDeque<Queued>,
     /// The tool calls of the running turn, or of the last.

@@ -1,7 +1,7 @@
-//! The end of a log in memory, written by the session task and read by feeds.
+//! The end of a log in memory, which all its readers share: written by the session task, read by feeds.
 //!
-//! A reader costs only its position. A reader that lags behind the tail continues from the journal. Without a journal,
-//! unread entries stay in memory and the agent waits.
+//! A reader costs nothing but its place. One that falls behind what is here goes on from the journal; where there is
+//! no journal, what has not been read stays, and the agent waits.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,25 +14,25 @@ use tokio::time::Instant;
 
 use crate::entry::Entry;
 
-/// Maximum size of the log's end in memory.
+/// How much of the log's end is at hand.
 const RING_BYTES: usize = 1024 * 1024;
-/// Maximum size of unread events without a journal.
+/// How much may wait for the slowest reader where there is no journal to fall back on.
 const UNREAD_BYTES: usize = 4 * 1024 * 1024;
-/// Maximum size of events in memory while the log cannot be written.
+/// How much is kept of a log that cannot be written.
 const VOLATILE_BYTES: usize = 64 * 1024 * 1024;
 
-/// Which events stay in memory.
+/// What stays in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Retain {
-    /// The latest events; the rest is in the journal.
+    /// The latest; the rest is in the journal.
     Ring,
-    /// Events that a reader has not read; there is no journal.
+    /// What somebody has not read; there is no journal.
     UntilRead,
-    /// As many as possible, because the journal fails.
+    /// As much as can be; the journal does not work.
     Volatile,
 }
 
-/// The last event of the log, and whether more follow.
+/// How far the log goes, and whether it goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) last: u64,
@@ -43,9 +43,9 @@ pub(crate) struct Head {
 pub(crate) struct Tail {
     inner: Mutex<Inner>,
     head: watch::Sender<Head>,
-    /// Notified when a reader left, or read on while the agent may wait for it.
+    /// Told when a reader left, or went on where the agent may be waiting for it.
     pub(crate) moved: Notify,
-    /// Whether readers set the pace, because there is no journal.
+    /// There is no journal: readers set the pace.
     paced: bool,
 }
 
@@ -57,31 +57,31 @@ struct Inner {
     readers: Vec<Arc<Reader>>,
 }
 
-/// A reader's position.
+/// A reader's place.
 #[derive(Debug)]
 pub(crate) struct Reader {
     pub(crate) client: ClientId,
     /// The number of the last event it took.
     cursor: AtomicU64,
-    /// When it last read, or had nothing to read, in milliseconds since `born`.
+    /// When it last came, or there was nothing to come for, in milliseconds since `born`.
     came: AtomicU64,
     born: Instant,
-    /// How long it may not read while there are events.
+    /// How long it may stay away while there is something to read.
     patience: Option<Duration>,
-    /// Connected, but wants no events until it reads again.
+    /// It is there, and wants no events until it comes for them.
     aside: AtomicBool,
-    /// It was disconnected.
+    /// It was cut off.
     pub(crate) cut: AtomicBool,
     /// It left.
     pub(crate) gone: AtomicBool,
 }
 
-/// What a reader finds after its position.
+/// What a reader finds after its place.
 pub(crate) enum Found {
     Entries(Vec<Entry>),
     /// Nothing yet.
     Nothing,
-    /// It lags behind the events in memory, which begin with this number.
+    /// It is behind what is at hand, which begins with this number.
     Behind {
         first: u64,
     },
@@ -102,19 +102,19 @@ impl Reader {
         self.cursor.store(seq, Ordering::Release);
     }
 
-    /// Records that the reader reads.
+    /// It came for more.
     pub(crate) fn came(&self) {
         self.starts_anew();
-        // In this order, because a reader that stood aside was not stuck.
+        // In this order: one that stood aside was not away.
         self.aside.store(false, Ordering::Release);
     }
 
-    /// The number after which it wants events; the maximum if it stands aside.
+    /// The number after which it wants events: none, if it stands aside.
     fn wants_after(&self) -> u64 {
         if self.aside.load(Ordering::Acquire) { u64::MAX } else { self.cursor() }
     }
 
-    /// Restarts its time limit.
+    /// Its time runs from now on, if it is measured.
     fn starts_anew(&self) {
         if self.patience.is_none() {
             return;
@@ -123,7 +123,7 @@ impl Reader {
         self.came.store(since, Ordering::Release);
     }
 
-    /// Whether it has not read for too long, given that there are events.
+    /// Whether it stayed away too long, if there is something to read.
     fn is_stuck(&self) -> bool {
         let away = self.born.elapsed().saturating_sub(Duration::from_millis(self.came.load(Ordering::Acquire)));
         self.patience.is_some_and(|patience| away > patience)
@@ -145,7 +145,7 @@ impl Tail {
         self.head.subscribe()
     }
 
-    /// Adds stored entries in order, and wakes the readers once.
+    /// Adds what was kept, in order, and wakes the readers once.
     pub(crate) fn add(&self, entries: impl IntoIterator<Item = Entry>) {
         let mut last = None;
         {
@@ -162,7 +162,7 @@ impl Tail {
         }
     }
 
-    /// Skips to this number. Earlier events are in the journal, or lost.
+    /// What comes next has this number: whoever wants what is before it finds it elsewhere, or not at all.
     pub(crate) fn skip_to(&self, next: u64) {
         {
             let mut inner = self.lock();
@@ -172,7 +172,7 @@ impl Tail {
         self.head.send_modify(|head| head.last = head.last.max(next.saturating_sub(1)));
     }
 
-    /// Marks the end of the log.
+    /// Nothing more comes.
     pub(crate) fn close(&self) {
         self.head.send_modify(|head| head.over = true);
     }
@@ -183,7 +183,7 @@ impl Tail {
         inner.trim();
     }
 
-    /// Records a reader's position.
+    /// A reader has everything up to here.
     pub(crate) fn took(&self, reader: &Reader, seq: u64) {
         reader.took(seq);
         if self.paced {
@@ -209,7 +209,7 @@ impl Tail {
         inner.bytes > UNREAD_BYTES
     }
 
-    /// Number of readers, including hidden ones and those that have just left.
+    /// How many read, announced or not; also those who left a moment ago.
     pub(crate) fn readers(&self) -> usize {
         self.lock().readers.len()
     }
@@ -218,13 +218,13 @@ impl Tail {
         self.lock().readers.push(reader);
     }
 
-    /// Removes readers that left and disconnects stuck ones. Returns both.
+    /// Removes those who left and cuts off those who do not read, and names both.
     pub(crate) fn sweep(&self) -> Vec<Arc<Reader>> {
         let last = self.head().last;
         let mut inner = self.lock();
         let out = |reader: &mut Arc<Reader>| {
             if reader.wants_after() >= last {
-                // It has nothing to read: its time limit starts at the next event.
+                // There is nothing it could have come for: its time runs from the next event on.
                 reader.starts_anew();
             } else if reader.is_stuck() {
                 reader.cut.store(true, Ordering::Release);
@@ -235,13 +235,13 @@ impl Tail {
         inner.trim();
         drop(inner);
         if out.iter().any(|reader| reader.cut.load(Ordering::Acquire)) {
-            // Wakes waiting readers, which then see that they were disconnected.
+            // Whoever waits looks again, and finds that it was cut off.
             self.head.send_modify(|_| {});
         }
         out
     }
 
-    /// Disconnects a client's readers.
+    /// Cuts off a reader that is not welcome any more.
     pub(crate) fn cut(&self, client: &ClientId) {
         for reader in self.lock().readers.iter().filter(|reader| reader.client == *client) {
             reader.cut.store(true, Ordering::Release);
@@ -249,7 +249,7 @@ impl Tail {
         self.moved.notify_one();
     }
 
-    /// Disconnects all readers.
+    /// Cuts off everybody, at once.
     pub(crate) fn cut_all(&self) {
         for reader in &self.lock().readers {
             reader.cut.store(true, Ordering::Release);
@@ -257,7 +257,7 @@ impl Tail {
         self.head.send_modify(|_| {});
     }
 
-    /// Entries after `after`, up to the limit and about that many bytes.
+    /// What follows `after`, at most so many entries and about so many bytes.
     pub(crate) fn after(&self, after: u64, limit: usize, bytes: usize) -> Found {
         let inner = self.lock();
         let Some(first) = inner.entries.front().map(Entry::seq) else {
@@ -273,7 +273,7 @@ impl Tail {
         if found.is_empty() { Found::Nothing } else { Found::Entries(found) }
     }
 
-    /// Entries in memory after a number, without a reader.
+    /// What is at hand after a place, without its being anybody's place.
     pub(crate) fn at_hand(&self, after: u64, limit: usize, bytes: usize) -> Vec<Entry> {
         let first = self.lock().entries.front().map_or(0, Entry::seq);
         match self.after(after.max(first.saturating_sub(1)), limit, bytes) {
@@ -282,7 +282,7 @@ impl Tail {
         }
     }
 
-    /// The last entries in memory before a number, in ascending order.
+    /// The last ones at hand before a place, in their order.
     pub(crate) fn at_hand_before(&self, seq: u64, limit: usize, bytes: usize) -> Vec<Entry> {
         let inner = self.lock();
         let before = inner.entries.iter().rev().skip_while(|entry| entry.seq() >= seq);
@@ -291,18 +291,18 @@ impl Tail {
         found
     }
 
-    /// Whether entries before that number are in memory.
+    /// Whether something before that is at hand.
     pub(crate) fn has_before(&self, seq: u64) -> bool {
         self.lock().entries.front().is_some_and(|first| first.seq() < seq)
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // The lock protects no invariant that a panic could break.
+        // Nothing is left half done in there.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Takes entries of about that many bytes, but at least one.
+/// Takes entries of about so many bytes, but at least one.
 fn within(bytes: usize) -> impl FnMut(&&Entry) -> bool {
     let mut size = 0;
     move |entry| {
@@ -315,8 +315,8 @@ fn within(bytes: usize) -> impl FnMut(&&Entry) -> bool {
 impl Inner {
     fn trim(&mut self) {
         match self.retain {
-            // The journal has all entries, so even the last may go; a large one would stay as long as the session is
-            // idle.
+            // The journal has all of it, so not even the last entry must stay: a large one would for as long as the
+            // session is idle.
             Retain::Ring => self.shrink(RING_BYTES, 0),
             Retain::Volatile => self.shrink(VOLATILE_BYTES, 1),
             Retain::UntilRead => match self.readers.iter().map(|reader| reader.wants_after()).min() {
@@ -325,13 +325,13 @@ impl Inner {
                         self.bytes -= self.entries.pop_front().map_or(0, |entry| entry.bytes());
                     }
                 }
-                // No reader has joined yet.
+                // Nobody has come yet.
                 None => self.shrink(VOLATILE_BYTES, 1),
             },
         }
     }
 
-    /// Drops the oldest entries beyond `most` bytes, but leaves `least` entries.
+    /// Drops the oldest entries beyond so many bytes, but leaves so many entries.
     fn shrink(&mut self, most: usize, least: usize) {
         while self.bytes > most && self.entries.len() > least {
             if let Some(entry) = self.entries.pop_front() {

@@ -1,4 +1,4 @@
-//! The address of a session: the door of its host, and the session's id. Pure.
+//! Where a session is: the door of its host, and which of the host's sessions. Pure.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,11 +10,11 @@ use tokio_tungstenite::tungstenite::http::Uri;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     pub way: Way,
-    /// The session at that address. `None`: the only one there.
+    /// The one that everybody there shares, if none is named.
     pub session: Option<SessionId>,
 }
 
-/// How to connect to a host.
+/// The way to a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Way {
     Tcp {
@@ -26,7 +26,7 @@ pub enum Way {
     Unix(PathBuf),
 }
 
-/// The text is not an address.
+/// That is no address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text}: {why}. Use an address such as http://127.0.0.1:1234 or https://HOST/?session=ID")]
 pub struct BadAddress {
@@ -65,7 +65,7 @@ impl Address {
 }
 
 impl Way {
-    /// The value of the `Host` header.
+    /// What stands in the `Host` of requests.
     pub(crate) fn host(&self) -> String {
         match self {
             Self::Tcp { host, port, .. } => format!("{host}:{port}"),
@@ -109,7 +109,7 @@ mod tests {
             ("ftp://h", "must begin"),
             ("http://h/elsewhere", "no path"),
             ("http://me:secret@h", "MULTITAP_TOKEN"),
-            ("http://", "not an address"),
+            ("http://", "no address"),
             ("http://h:99999", "port"),
             ("https://[::1]:65536", "port"),
         ] {

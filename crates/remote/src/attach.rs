@@ -1,4 +1,4 @@
-//! Attaches to a session: opens the first connection, and starts the task that keeps it open.
+//! Attaching to a session: the first connection, whose failure the caller hears, and then what keeps it.
 
 use std::fmt;
 use std::io;
@@ -13,13 +13,13 @@ use crate::calls::{CALLS, Calls, Link};
 use crate::dial::{Cut, Line};
 use crate::run::Runner;
 
-/// The address, and the client's identity.
+/// Where to, and as whom.
 #[derive(Clone)]
 pub struct Attach {
     pub address: Address,
-    /// The name that others see.
+    /// What others see us as.
     pub client: String,
-    /// The token, if the door requires one.
+    /// What the door wants to see, if it wants something.
     pub token: Option<String>,
 }
 
@@ -30,7 +30,7 @@ pub struct Attached {
     tasks: TaskTracker,
 }
 
-/// Attaching failed.
+/// It cannot be attached to.
 #[derive(Debug, thiserror::Error)]
 pub enum AttachError {
     #[error("cannot reach {at}")]
@@ -61,7 +61,7 @@ impl AttachError {
     }
 }
 
-/// Attaches to a session. Later connection failures are handled by reconnecting.
+/// Attaches to a session. From then on broken connections are made anew.
 pub async fn attach(to: Attach) -> Result<Attached, AttachError> {
     let (line, joined) = Line::open(&to, JoinCall::default()).await?;
     let JoinReply { session_id, epoch, client, snapshot, .. } = joined;
@@ -79,7 +79,7 @@ pub async fn attach(to: Attach) -> Result<Attached, AttachError> {
 }
 
 impl Attached {
-    /// Leaves; the session continues in its process.
+    /// Leaves; the session goes on where it runs.
     pub async fn leave(self) {
         self.session.end();
         self.tasks.wait().await;
@@ -87,7 +87,7 @@ impl Attached {
 }
 
 impl fmt::Debug for Attach {
-    /// Leaves out the token.
+    /// A token is not for logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Attach").field("address", &self.address).field("client", &self.client).finish_non_exhaustive()
     }

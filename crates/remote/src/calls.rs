@@ -9,12 +9,12 @@ use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
-/// Time limit of an answer.
+/// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Maximum number of requests that wait to be sent.
 pub(crate) const CALLS: usize = 64;
 
-/// A pending request and its reply channel.
+/// A request on its way, and where its answer goes.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) method: String,
@@ -63,7 +63,7 @@ pub(crate) enum Link {
     Gone,
 }
 
-/// Sends requests to the task that owns the connection.
+/// Sends requests to whoever has the connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Calls {
     calls: mpsc::Sender<Call>,

@@ -1,4 +1,4 @@
-//! One connection: connects, joins the session, then carries frames both ways.
+//! One connection: made, asked to join, and then frames both ways.
 
 use std::io;
 use std::time::Duration;
@@ -20,17 +20,17 @@ use crate::address::Way;
 use crate::attach::{Attach, AttachError};
 use crate::wire::{Frame, request};
 
-/// Time limit for connecting and joining.
+/// How long it may take until there is a connection and the session is joined.
 const CONNECT: Duration = Duration::from_secs(15);
-/// Maximum silence of the host, which sends a ping every 20 s.
+/// How long the other side may be silent: it asks every 20 s whether we are there.
 const SILENCE: Duration = Duration::from_secs(60);
-/// How long the host may not read.
+/// How long it may leave unread what we send.
 const STUCK: Duration = Duration::from_secs(10);
-/// Time limit for closing.
+/// How long saying goodbye may take.
 const GOODBYE: Duration = Duration::from_secs(1);
-/// Maximum size of a frame, such as a page of large events.
+/// The largest frame: a page of large events.
 const LARGEST: usize = 64 * 1024 * 1024;
-/// The id of the join request; other requests follow.
+/// The number of the request to join; those of questions follow.
 pub(crate) const JOIN: u64 = 0;
 
 /// Whatever carries bytes both ways.
@@ -43,10 +43,10 @@ pub(crate) struct Line {
     socket: WebSocketStream<Box<dyn Stream>>,
 }
 
-/// Why a connection ended.
+/// Why nothing more comes on a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cut {
-    /// The host closed it, with this code and reason.
+    /// The other side closed it, with this code and for this reason.
     Closed {
         code: u16,
         reason: String,
@@ -55,7 +55,7 @@ pub enum Cut {
 }
 
 impl Line {
-    /// Connects and joins the session.
+    /// Connects, and joins the session there, from now on or after what came already (`join`).
     pub(crate) async fn open(to: &Attach, join: JoinCall) -> Result<(Self, JoinReply), AttachError> {
         let opened = async {
             let mut line = Self { socket: connect(to).await? };
@@ -68,7 +68,7 @@ impl Line {
         }
     }
 
-    /// Joins again. Frames before the answer belong to the previous join.
+    /// Joins again: what comes before the answer is not of this joining.
     pub(crate) async fn join(&mut self, join: JoinCall) -> Result<JoinReply, AttachError> {
         self.say(request(JOIN, &SessionRequest::Join(join))).await.map_err(AttachError::Cut)?;
         loop {
@@ -164,7 +164,7 @@ fn upgrade(to: &Attach) -> Result<Request<()>, AttachError> {
     Ok(request)
 }
 
-/// The door refused the upgrade, with JSON.
+/// The door said no before there was a connection, in JSON.
 fn refused(response: &Response<Option<Vec<u8>>>) -> AttachError {
     let body = response.body().as_deref().unwrap_or_default();
     let told = serde_json::from_slice::<Value>(body).ok();
@@ -175,7 +175,7 @@ fn refused(response: &Response<Option<Vec<u8>>>) -> AttachError {
     AttachError::Refused { status: status.as_u16(), message }
 }
 
-/// Percent-encodes text for a query.
+/// As it may stand in a query.
 fn encoded(text: &str) -> String {
     use std::fmt::Write as _;
     let mut out = String::new();

@@ -1,8 +1,8 @@
 //! A session that runs elsewhere, as a [`multitap_hub::Session`] here.
 //!
-//! [`attach`] connects to a door of the process that owns the session, over TCP or a private socket, and joins with our
-//! own events. A broken connection is replaced by one that continues after the last event. So clients of the session get
-//! every event once, in order.
+//! [`attach`] goes to a door of the process that owns it, by TCP or by a private socket, joins with our own events, and
+//! keeps the way open: when it breaks another is made, which goes on after the last event that came. So whoever looks
+//! at the session gets every event once, in order, whatever is cut where.
 //!
 //! Must not come in: agents, a terminal, settings files, what is shown to people beside errors.
 

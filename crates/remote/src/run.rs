@@ -1,4 +1,5 @@
-//! The task that owns the connection to a session: receives events, sends requests, and reconnects.
+//! The task that keeps the way to a session: carries events in and questions out, and makes a new connection when one
+//! breaks.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -15,12 +16,12 @@ use crate::calls::{Call, CallError, Link};
 use crate::dial::{Cut, JOIN, Line};
 use crate::wire::{Frame, call};
 
-/// First and maximum delay between attempts to reconnect.
+/// How soon a new connection is tried, and how seldom at last.
 const SOON: Duration = Duration::from_millis(100);
 const SELDOM: Duration = Duration::from_secs(5);
-/// How long to try to reach a host over the network.
+/// For how long a host is sought whose network is gone.
 const FAR: Duration = Duration::from_secs(10 * 60);
-/// The same for a host on this machine, or one that answers without the session: it may be restarting.
+/// And one on this machine, or one that is there without the session: it may be starting again.
 const NEAR: Duration = Duration::from_secs(10);
 
 /// Close codes of a host: the session is over, and this client was kicked.
@@ -35,7 +36,7 @@ pub(crate) struct Runner {
     epoch: u64,
     /// The last event that came.
     last: u64,
-    /// Whether `sessionEnded` was the last start or end.
+    /// Whether `sessionEnded` was the last start or end of the agent.
     is_ended: bool,
     far: FarEnd,
     calls: mpsc::Receiver<Call>,
@@ -46,15 +47,15 @@ pub(crate) struct Runner {
 
 /// How a connection ended.
 enum End {
-    /// The local session was ended.
+    /// Nobody here wants it any more.
     Left,
     Cut(Cut),
 }
 
-/// How the session ended for us.
+/// How it all ended.
 enum Over {
     Left,
-    /// The session is over or unreachable.
+    /// The session is over, or out of reach for good.
     Gone(String),
     SentAway(String),
 }
@@ -96,7 +97,7 @@ impl Runner {
                 End::Cut(cut) => cut,
             };
             self.link.send_replace(Link::Down);
-            // Their answers cannot come any more.
+            // Nobody waits for an answer that cannot come.
             self.pending.drain().for_each(|(_, reply)| drop(reply.send(Err(CallError::Broken))));
             match &cut {
                 Cut::Closed { code: KICKED, reason } => break Over::SentAway(reason.clone()),
@@ -118,7 +119,7 @@ impl Runner {
         }
     }
 
-    /// Carries events and requests until the connection ends.
+    /// Carries both ways for as long as the connection lasts.
     async fn serve(&mut self, line: &mut Line) -> End {
         loop {
             let step = tokio::select! {
@@ -153,7 +154,7 @@ impl Runner {
             Frame::Gap(GapNotice { snapshot: None, .. }) => self.over_the_gap(line).await?,
             Frame::Answer { id, answer } => {
                 if let Some(reply) = self.pending.remove(&id) {
-                    // The caller may be gone.
+                    // Whoever asked may have given up.
                     reply.send(answer.map_err(CallError::Refused)).ok();
                 }
             }
@@ -162,14 +163,15 @@ impl Runner {
         Ok(())
     }
 
-    /// Handles lost events without a snapshot: joins again to get one. Events after the lost ones can still be fetched.
+    /// Events are lost, and nobody said what the session is without them: it is joined anew, so that this is known. Those
+    /// that came after them are not lost, and are asked for by whoever wants them.
     async fn over_the_gap(&mut self, line: &mut Line) -> Result<(), End> {
         let joined = match line.join(JoinCall::default()).await {
             Ok(joined) => joined,
             Err(AttachError::Cut(cut)) => return Err(cut.into()),
             Err(error) => return Err(Cut::Broken(error.to_string()).into()),
         };
-        // Answers that arrived meanwhile were skipped.
+        // Answers that came meanwhile were not looked at.
         self.pending.drain().for_each(|(_, reply)| drop(reply.send(Err(CallError::Broken))));
         if let Some(state) = joined.snapshot {
             self.last = state.seq;
@@ -186,7 +188,7 @@ impl Runner {
         Ok(line.say(text).await?)
     }
 
-    /// Reconnects and continues after the last event. Requests fail meanwhile.
+    /// Makes a new connection, which goes on where the last one ended. Meanwhile questions hear that there is none.
     async fn again(&mut self, cut: &Cut) -> Result<Line, Over> {
         let since = Instant::now();
         let patience = if matches!(self.to.address.way, Way::Unix(_)) { NEAR } else { FAR };
@@ -217,7 +219,7 @@ impl Runner {
         self.refuse_until(async move { Line::open(&to, join).await }).await
     }
 
-    /// Waits for a future, and refuses requests meanwhile.
+    /// Waits for something, and tells whoever asks meanwhile that nothing can be sent.
     async fn refuse_until<T>(&mut self, done: impl Future<Output = T>) -> Result<T, Over> {
         tokio::pin!(done);
         loop {
@@ -229,7 +231,7 @@ impl Runner {
         }
     }
 
-    /// Checks that the log continues where we were.
+    /// Whether it goes on where we were.
     fn check(&self, joined: &JoinReply) -> Result<(), Over> {
         if joined.gap.is_some() || joined.epoch != self.epoch {
             let why = "the end of this session's log was lost with its host: attach again to see it as it is now";
@@ -239,7 +241,7 @@ impl Runner {
     }
 }
 
-/// The reason for giving up.
+/// Why no new connection was made.
 fn given_up(cut: &Cut, error: &AttachError) -> String {
     match error {
         AttachError::Refused { status: 404, .. } | AttachError::NotJoined(_) => {

@@ -5,17 +5,17 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-/// A received frame.
+/// What came.
 #[derive(Debug)]
 pub(crate) enum Frame {
     Event(Entry),
-    /// Events were lost on the host.
+    /// Events are lost there.
     Gap(GapNotice),
     Answer {
         id: u64,
         answer: Result<Box<RawValue>, Refusal>,
     },
-    /// Unknown to this version, or not for us.
+    /// Something that this version does not know, or is not for us.
     Other,
 }
 
@@ -29,7 +29,7 @@ struct Problem {
 }
 
 impl From<Problem> for Refusal {
-    /// A host of another version may send no code, or an unknown one.
+    /// A host of another version may send no code, or one that this version does not know.
     fn from(problem: Problem) -> Self {
         let data = match problem.data {
             Value::Object(data) => data,

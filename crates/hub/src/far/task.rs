@@ -1,6 +1,6 @@
-//! The task behind a far session: receives its events, lets local clients join, and forwards their calls.
+//! The task behind a far session: takes in what is told, lets clients join here, and passes on what they ask.
 //!
-//! It waits only at its `select!`; each pending call has a task of its own.
+//! It waits only at its `select!`; each question that is under way has a task of its own.
 
 use std::sync::Arc;
 
@@ -19,12 +19,12 @@ use crate::session::{Ask, Join, Joined};
 use crate::state::State;
 use crate::tail::{Reader, Tail};
 
-/// Maximum number of pending calls.
+/// How many questions may be under way.
 const UNDER_WAY: usize = 32;
-/// Maximum number of events per step.
+/// How many events are taken in at a time.
 const AT_A_TIME: usize = 64;
 
-/// Messages about the session.
+/// What is told of the session.
 #[derive(Debug)]
 pub(super) enum Heard {
     Told(Entry),
@@ -35,7 +35,7 @@ pub(super) enum Heard {
     CutOff(Arc<str>),
 }
 
-/// Must run as long as a local client follows the session.
+/// To be run for as long as somebody looks at the session.
 #[derive(Debug)]
 #[must_use = "a far session hears nothing unless this is run"]
 pub struct FarTask {
@@ -67,7 +67,7 @@ impl FarTask {
         Self { start, elsewhere, inbox, heard, native, reach, tail, end, under_way, over: false }
     }
 
-    /// Runs until the session is over or no local client follows it.
+    /// Runs until the session is over, or nobody here wants it any more.
     #[tracing::instrument(name = "far", skip_all, fields(session = %self.start.id))]
     pub async fn run(mut self) {
         let mut heard = Vec::new();
@@ -83,7 +83,7 @@ impl FarTask {
                 }
                 ask = self.inbox.recv(), if asked && self.under_way.len() < UNDER_WAY => match ask {
                     Some(ask) => self.on_ask(ask),
-                    // Feeds may still exist.
+                    // Feeds may be left.
                     None => asked = false,
                 },
                 Some(_) = self.under_way.join_next() => {}
@@ -93,7 +93,7 @@ impl FarTask {
         self.tail.close();
     }
 
-    /// Applies messages in order, and wakes the readers once.
+    /// Takes in what came, in its order, and wakes the readers once.
     fn take_in(&mut self, heard: &mut Vec<Heard>) {
         let mut entries = Vec::new();
         for heard in heard.drain(..) {
@@ -104,7 +104,7 @@ impl FarTask {
                         continue;
                     }
                     if entry.seq() > last + 1 {
-                        // Not reported as lost: readers fetch missing events.
+                        // Nobody said that something is lost: whoever misses it asks for it.
                         self.tail.add(std::mem::take(&mut entries));
                         self.tail.skip_to(entry.seq());
                     }
@@ -136,7 +136,7 @@ impl FarTask {
         self.over = true;
     }
 
-    /// A fetched state may be ahead of events that still arrive.
+    /// A state that was fetched may be ahead of the events that are still to come.
     fn apply(&mut self, entry: &Entry) {
         let state = &mut self.start.state;
         if entry.seq() <= state.seq {
@@ -144,7 +144,7 @@ impl FarTask {
         }
         match entry.event() {
             Some(event) => state.apply(event),
-            // An event of a newer version.
+            // A later version knows what it means.
             None => state.seq = entry.seq(),
         }
         self.native.send_if_modified(|known| {
@@ -161,7 +161,7 @@ impl FarTask {
                 Some(looked) => drop(reply.send(Ok(looked))),
                 None => {
                     let answer = self.elsewhere.call(call);
-                    // The caller may be gone.
+                    // A caller that went away wants no answer.
                     self.under_way.spawn(async move { drop(reply.send(answer.await)) });
                 }
             },
@@ -171,7 +171,7 @@ impl FarTask {
         }
     }
 
-    /// Answers a call that only reads the state, which is known here.
+    /// Answers a call that only looks at the state, which is known here.
     fn look(&self, call: &SessionCall) -> Option<SessionReply> {
         let FarStart { id, epoch, state, .. } = &self.start;
         match call {
@@ -195,7 +195,7 @@ impl FarTask {
         }
     }
 
-    /// All local clients are one client in the other process.
+    /// Whoever joins here is the one client that we are there.
     fn join(&self, join: &Join) -> Joined {
         let FarStart { id, epoch, client, state } = &self.start;
         let last = self.tail.head().last;

@@ -1,4 +1,4 @@
-//! Claims a log that an earlier process left: rebuilds the state at its end, and marks interrupted turns.
+//! Taking up a log that an earlier process left: the state at its end, and what was cut off marked as such.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use crate::journal::{Batch, Claim, Edge, Flush, Journal, JournalError, Part};
 use crate::session::outbox::about;
 use crate::state::State;
 
-/// Page size for reading a log.
+/// How much of a log is read at a time.
 const PAGE: usize = 512;
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
 const CUT_OFF: &str = "multitap ended before the session did";
 
-/// The state at the end of a log, from its latest checkpoint and the events after it.
+/// The state at the end of a log, from the latest that was kept and what came after it.
 pub async fn rebuild(journal: &Arc<dyn Journal>, claim: &Claim) -> Result<State, JournalError> {
     let kept = claim.checkpoint.as_ref().and_then(|kept| serde_json::from_str::<State>(&kept.state).ok());
     let mut state = kept.unwrap_or_default();
@@ -28,14 +28,14 @@ pub async fn rebuild(journal: &Arc<dyn Journal>, claim: &Claim) -> Result<State,
         for entry in &page.entries {
             match entry.event() {
                 Some(event) => state.apply(event),
-                // An event of a newer version only counts.
+                // Of a version that knows more: it counts, whatever it is.
                 None => state.seq = entry.seq(),
             }
         }
     }
 }
 
-/// Marks interrupted turns in a claimed log. On an error the log is released.
+/// Takes up a log: what was cut off is marked as such. If it cannot be, the log is given back.
 pub(super) async fn mend(journal: &Arc<dyn Journal>, claim: Claim) -> Result<State, JournalError> {
     let (id, owner) = (claim.record.id.clone(), claim.owner.clone());
     let mended = Box::pin(mark_cut_off(journal, claim)).await;
@@ -47,7 +47,7 @@ pub(super) async fn mend(journal: &Arc<dyn Journal>, claim: Claim) -> Result<Sta
     mended
 }
 
-/// Claims a log, marks interrupted turns, and releases it.
+/// Claims a log, mends it and gives it back.
 pub(super) async fn mend_and_release(journal: Arc<dyn Journal>, id: SessionId) -> Result<(), JournalError> {
     let claim = journal.claim(id.clone()).await?;
     let owner = claim.owner.clone();
@@ -64,7 +64,7 @@ async fn mark_cut_off(journal: &Arc<dyn Journal>, claim: Claim) -> Result<State,
         entries.push(Entry::new(event));
     }
     let about = about(&state);
-    // The end may have been stored without the note that the session is closed.
+    // The end of a log may have been kept, and not that it is the end.
     if !entries.is_empty() || claim.record.about.open != about.open {
         let (session, owner, about) = (claim.record.id, claim.owner, Some(about));
         journal.append(Batch { session, owner, entries, flush: Flush::Now, checkpoint: None, about }).await?;

@@ -1,6 +1,6 @@
-//! Stored tasks: parts of a session's log that clients know by an id.
+//! Tasks at rest: stretches of a session's log that clients know by an id of their own.
 //!
-//! The door that creates a task defines its states and events.
+//! What a task's state means, and which events belong to it, is the business of the door that makes it.
 
 use multitap_event::{SessionId, Timestamp};
 use serde_json::{Map, Value};
@@ -10,16 +10,16 @@ use serde_json::{Map, Value};
 pub struct TaskRecord {
     pub id: String,
     pub session: SessionId,
-    /// A state of the door's protocol.
+    /// In the door's own words.
     pub state: String,
     /// The first event that belongs to it.
     pub first_seq: u64,
-    /// The last event; `None` while the task runs.
+    /// The last one; nothing while it goes on.
     pub last_seq: Option<u64>,
     pub created: Timestamp,
-    /// When its state last changed. Lists are sorted by it.
+    /// When its state last changed: lists go by it.
     pub updated: Timestamp,
-    /// Data for the door, without secrets.
+    /// What the door wants to find again: no secrets.
     pub metadata: Map<String, Value>,
 }
 
@@ -30,19 +30,19 @@ pub struct TaskFilter {
     pub session: Option<SessionId>,
     /// Only those in this state.
     pub state: Option<String>,
-    /// Only tasks that changed at this time or later.
+    /// Only those that changed then or later.
     pub updated_after: Option<Timestamp>,
-    /// The end of the previous page: the last task's time of change and id.
+    /// Where the page before ended: when its last task changed, and that task's id.
     pub before: Option<(Timestamp, String)>,
-    /// Maximum number of tasks; 0 only counts them.
+    /// At most so many; with 0 they are only counted.
     pub limit: usize,
 }
 
 /// Part of a list of tasks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskPage {
-    /// Latest change first; for equal times, the greater id first.
+    /// Those that changed last first; of those that changed at once, the greater id first.
     pub tasks: Vec<TaskRecord>,
-    /// Total number of matching tasks.
+    /// How many there are on all pages.
     pub total: u64,
 }

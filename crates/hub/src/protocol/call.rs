@@ -14,14 +14,14 @@ const PAGE_EVENTS: usize = 100;
 const MAX_PAGE_EVENTS: usize = 1000;
 /// Maximum size of a page. A page has at least one event, however large.
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
-/// Maximum length of an unknown method's name in an error.
+/// How much of an unknown method's name an error repeats.
 const QUOTED_METHOD: usize = 100;
 
-/// What a client can ask of a session.
+/// Something a client asks of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum SessionCall {
-    /// Starts a turn, or follows `when_busy` while one runs.
+    /// Begins a turn. While one runs, `when_busy` decides.
     Prompt {
         #[serde(flatten)]
         prompt: Prompt,
@@ -54,7 +54,7 @@ pub enum SessionCall {
     Kick {
         client_id: ClientId,
     },
-    /// Lists rules for the rest of the session.
+    /// What was allowed or denied for the rest of the session.
     Rules,
     Revoke {
         rule_id: String,
@@ -62,7 +62,7 @@ pub enum SessionCall {
     Snapshot,
 }
 
-/// All requests of a connection. Joins and pages bypass the session task.
+/// Everything a connection can be asked. Joining and reading pages are not done by the session task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SessionRequest {
     /// `session/join`
@@ -143,7 +143,7 @@ impl SessionCall {
         (method.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned(), Value::Object(fields))
     }
 
-    /// Whether its reply contains data.
+    /// Whether its answer says more than that it was done.
     pub fn has_answer(&self) -> bool {
         matches!(self, Self::Clients | Self::Rules | Self::Snapshot)
     }
@@ -199,7 +199,7 @@ impl JoinCall {
 }
 
 impl PageCall {
-    /// The selected part of a log that ends with event `last`.
+    /// Which part of a log that is, whose last event is `last`.
     pub(crate) fn part(&self, last: u64) -> Result<Part, Refusal> {
         let limit = self.limit.unwrap_or(PAGE_EVENTS).clamp(1, MAX_PAGE_EVENTS);
         let edge = match (self.before, self.after) {

@@ -1,4 +1,4 @@
-//! Refusals of a session or its host.
+//! Refusals: why something was not done.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ pub enum Refusal {
     SessionEnded,
     #[error("observers can only watch this session")]
     Observer,
-    /// An owner kicked the client, and it has not joined again.
+    /// By an owner, and it has not joined again since.
     #[error("you were kicked from this session: join it again first")]
     Kicked,
     #[error("the agent is not running")]
@@ -29,7 +29,7 @@ pub enum Refusal {
     AgentRunning,
     #[error("the session is busy: too much is waiting for the agent or for a client that reads its events")]
     Busy,
-    /// Only owners may go beyond the mode that an owner chose.
+    /// Only owners loosen what owners chose.
     #[error("mode {mode} may let more run unasked than {ceiling}, the limit set by the owner of this session")]
     BeyondCeiling { mode: String, ceiling: ApprovalMode },
     #[error("the session accepts no more prompts: it ends after the running turn")]
@@ -69,7 +69,7 @@ pub enum Refusal {
     LogUnavailable { message: String },
     #[error("there is no session {session_id}")]
     UnknownSession { session_id: SessionId },
-    /// The host has many sessions, and the request names none.
+    /// The host has many sessions, and none was named.
     #[error("this host has many sessions: name one with session/join {{\"sessionId\": ...}} or ?session=ID")]
     NoSession,
     #[error("session {session_id} is live in process {pid}")]
@@ -103,7 +103,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The machine-readable part: `code` and the refusal's fields, without the message.
+    /// Everything for programs: the `code` and the fields of that refusal. The message is not part of it.
     pub fn data(&self) -> Map<String, Value> {
         let mut data = match (self, serde_json::to_value(self)) {
             (Self::Unknown { code: Some(code), .. }, _) => Map::from_iter([("code".to_owned(), code.as_str().into())]),
@@ -114,7 +114,7 @@ impl Refusal {
         data
     }
 
-    /// Reads a refusal from its message and its [`data`](Self::data). Never fails.
+    /// Reads a refusal from its message and what [`data`](Self::data) gave. It always makes one.
     pub fn read(message: String, data: Map<String, Value>) -> Self {
         let code = data.get("code").and_then(Value::as_str).map(str::to_owned);
         let mut fields = data;

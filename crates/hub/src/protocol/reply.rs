@@ -20,7 +20,7 @@ pub enum SessionReply {
     Clients(ClientsReply),
     Rules(RulesReply),
     Snapshot(SnapshotReply),
-    /// The reply to all other calls.
+    /// The reply to every other call: it was done.
     Done {},
 }
 
@@ -79,7 +79,7 @@ pub struct GapNotice {
     #[serde(default)]
     pub after: u64,
     pub next: u64,
-    /// The session without the lost events; absent if it is over.
+    /// What the session is without them; absent if it is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<Box<State>>,
 }
@@ -104,7 +104,7 @@ impl SessionReply {
         })
     }
 
-    /// The refusal for a reply of the wrong type, which only a broken peer sends.
+    /// The refusal that stands for a reply to another call. Nobody gets one unless the other process is broken.
     pub(crate) fn unexpected(&self) -> Refusal {
         tracing::warn!("a session gave the reply to another call");
         Refusal::Connection { message: "the reply does not fit the request".to_owned() }
@@ -117,7 +117,7 @@ impl From<Page> for PageReply {
     }
 }
 
-/// The events as they are in the log, without damaged ones, which are not JSON.
+/// The events as they are in the log. A damaged one is no JSON and is left out.
 fn write_events<S: Serializer>(entries: &[Entry], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(entries.iter().filter_map(|entry| serde_json::from_str::<&RawValue>(entry.json()).ok()))
 }

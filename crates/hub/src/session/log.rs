@@ -1,4 +1,4 @@
-//! The log that a session writes, which may not exist yet if it could not be created.
+//! The log that a session writes: one it has, or one that could not be begun yet.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use multitap_event::SessionId;
 
 use crate::journal::{Batch, Journal, JournalError, NewSession, Owner};
 
-/// A pending write. Returns the owner if the log was created.
+/// Something on its way into the journal. Who may write the log from now on, if that is what was asked for.
 pub(super) type Write = Pin<Box<dyn Future<Output = Result<Option<Owner>, JournalError>> + Send>>;
 
 #[derive(Debug, Clone)]
@@ -16,30 +16,30 @@ pub(crate) struct Log {
     pub(crate) right: Right,
 }
 
-/// The right to write the log.
+/// By what it may be written.
 #[derive(Debug, Clone)]
 pub(crate) enum Right {
     Held(Owner),
-    /// The log could not be created; this is what to create.
+    /// It could not be begun: this is what it is to begin with.
     Wanted(Box<NewSession>),
 }
 
 impl Log {
-    /// Creates the log. `None` if it exists.
+    /// Begins it. Nothing, if it is begun.
     pub(super) fn begin(&self) -> Option<Write> {
         let Right::Wanted(new) = &self.right else { return None };
         let (journal, new) = (self.journal.clone(), new.clone());
         Some(Box::pin(async move { journal.create(*new).await.map(|claim| Some(claim.owner)) }))
     }
 
-    /// Appends the result of `batch`. `None` if the log does not exist.
+    /// Adds what `batch` makes to it. Nothing, if it is not begun.
     pub(super) fn append(&self, batch: impl FnOnce(Owner) -> Batch) -> Option<Write> {
         let Right::Held(owner) = &self.right else { return None };
         let (journal, batch) = (self.journal.clone(), batch(owner.clone()));
         Some(Box::pin(async move { journal.append(batch).await.map(|()| None) }))
     }
 
-    /// Gives up the right to write it.
+    /// Nobody writes it any more.
     pub(super) async fn release(&self, session: SessionId, told: u64) -> Result<(), JournalError> {
         match &self.right {
             Right::Held(owner) => self.journal.release(session, owner.clone(), told).await,

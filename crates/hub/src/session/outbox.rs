@@ -1,7 +1,7 @@
-//! Stores everything that leaves a session, then sends it out, in order.
+//! What is on its way out of a session: kept first, then told and acted on, all in the order in which it happened.
 //!
-//! One batch is stored at a time; what arrives meanwhile is the next batch. If the journal fails, the session continues:
-//! events stay in memory, and the journal is tried again. The same holds for a log that could not be created.
+//! One batch is under way at a time; what gathers meanwhile is the next. When the journal fails, the session goes on:
+//! events stay in memory, and the journal is tried again. So it is with a log that could not even be begun.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -16,23 +16,23 @@ use crate::entry::Entry;
 use crate::journal::{About, Batch, Checkpoint, Flush, JournalError, Owner};
 use crate::state::{Presence, State};
 
-/// Maximum of waiting bytes; beyond it the session does not read from its agent.
+/// How much may wait to be kept before the session stops listening to its agent.
 const WAITING_BYTES: usize = 1024 * 1024;
-/// Maximum number of events per batch.
+/// How many events a batch may have.
 const BATCH: usize = 4096;
-/// Maximum of waiting items; beyond it callers wait, because their replies wait here too.
+/// How much may wait in all before callers have to: their answers wait here too.
 const WAITING: usize = 2 * BATCH;
-/// Maximum of events held while the journal fails; beyond it the log cannot be continued.
+/// How much is remembered of what could not be kept; beyond it the log cannot be taken up again.
 const UNSAVED_BYTES: usize = 64 * 1024 * 1024;
-/// Delay before the journal is tried again.
+/// How long after a failure the journal is tried again.
 const RETRY: Duration = Duration::from_secs(5);
-/// Number of events between checkpoints.
+/// After how many events the state is kept too.
 const CHECKPOINT_EVERY: u64 = 1000;
 
-/// One item to send out.
+/// One step on the way out.
 pub(super) enum Item {
     Entry(Entry),
-    /// Carried out when everything before it is stored.
+    /// Done when everything before it is kept.
     Then(Effect),
 }
 
@@ -41,14 +41,14 @@ pub(super) enum Effect {
     Do(Box<dyn FnOnce() + Send>),
 }
 
-/// The result of a batch.
+/// How a batch came out.
 pub(super) enum Landed {
     Kept(Vec<Item>),
-    /// Not stored, but the session continues. With an error, the journal has just failed.
+    /// Not kept, but the session goes on with it. The journal has just failed, if there is an error.
     Unkept(Vec<Item>, Option<JournalError>),
-    /// All unstored events are stored now.
+    /// Everything that was not kept is now.
     KeptAgain,
-    /// Another process took over the session.
+    /// Another process has the session.
     Lost(Vec<Item>),
 }
 
@@ -66,15 +66,15 @@ pub(super) struct Outbox {
 struct Flight {
     write: Write,
     items: Vec<Item>,
-    /// Number of unstored entries in the batch.
+    /// How many of the unkept entries it carries.
     unsaved: usize,
 }
 
-/// The journal fails.
+/// The journal does not work.
 struct Trouble {
     unsaved: VecDeque<Entry>,
     bytes: usize,
-    /// Too many events were lost to continue the log.
+    /// Too much was lost to go on with the log.
     hopeless: bool,
     retry: Instant,
 }
@@ -122,7 +122,7 @@ impl Outbox {
         self.waiting.is_empty() && self.flight.is_none()
     }
 
-    /// Completes when a batch is done; never while there is none. Cancel safe.
+    /// Comes back when something has landed. Cancel safe; never ends while there is nothing to wait for.
     pub(super) async fn landed(&mut self, state: &State) -> Landed {
         loop {
             self.set_off(state);
@@ -135,7 +135,7 @@ impl Outbox {
                 continue;
             }
             if !self.waiting.is_empty() {
-                // Nothing to store, or no journal.
+                // Nothing to keep, or nowhere to keep it.
                 let items = self.take_waiting();
                 return if self.log.is_none() { Landed::Kept(items) } else { self.unkept(items, None) };
             }
@@ -147,7 +147,7 @@ impl Outbox {
         }
     }
 
-    /// Last attempt to store unstored events, at the end of the session.
+    /// At the end, when nothing waits any more: tries once more to keep what was not kept.
     pub(super) async fn last_try(&mut self, state: &State) {
         while self.trouble.as_ref().is_some_and(|trouble| !trouble.hopeless) {
             self.try_again(Some(about(state)));
@@ -163,7 +163,7 @@ impl Outbox {
         }
     }
 
-    /// Starts the next batch, unless one is pending.
+    /// Sends the next batch on its way, unless one is.
     fn set_off(&mut self, state: &State) {
         if self.flight.is_some() || self.trouble.is_some() || self.waiting.is_empty() {
             return;
@@ -195,7 +195,7 @@ impl Outbox {
             return None;
         }
         self.checkpoint = state.seq;
-        // Without a checkpoint the next start only takes longer.
+        // A state that cannot be written costs time at the next start, and nothing else.
         Some(Checkpoint { seq: state.seq, state: serde_json::to_string(state).ok()? })
     }
 
@@ -232,7 +232,7 @@ impl Outbox {
             }
             Err(error) => {
                 tracing::warn!(session = %self.session, %error, "the log cannot be written");
-                // The session's summary must be written again.
+                // Whatever was to be known of the session has to be said again.
                 self.about = About::default();
                 self.trouble = Some(Trouble::new());
                 Some(self.unkept(items, Some(error)))
@@ -256,7 +256,7 @@ impl Outbox {
         Landed::Unkept(items, error)
     }
 
-    /// Tries to store unstored events.
+    /// Tries to keep what was not kept.
     fn try_again(&mut self, about: Option<About>) {
         let (Some(log), Some(trouble)) = (&self.log, &mut self.trouble) else { return };
         let entries: Vec<Entry> = trouble.unsaved.iter().take(BATCH).cloned().collect();
@@ -264,7 +264,7 @@ impl Outbox {
         if unsaved == 0 {
             match log.right {
                 Right::Held(_) => self.trouble = None,
-                // An empty log need not be created yet.
+                // A log in which nothing would stand can wait.
                 Right::Wanted(_) => trouble.retry = Instant::now() + RETRY,
             }
             return;
@@ -277,7 +277,7 @@ impl Outbox {
         };
     }
 
-    /// Gives up the right to write the log; `told` is the last event that clients saw.
+    /// Nobody writes the log any more; `told` is the last event that anybody saw.
     pub(super) async fn let_go(self, told: u64) -> Result<(), JournalError> {
         match &self.log {
             Some(log) => log.release(self.session.clone(), told).await,
@@ -291,7 +291,7 @@ impl Outbox {
     }
 }
 
-/// Prompts, rulings, and the start and end of turns and sessions are flushed before clients see them.
+/// Prompts, rulings, the ends of turns, and where a session begins and ends are on the disk before anybody hears.
 fn flush(entry: &Entry) -> Flush {
     match entry.event().map(|event| &event.kind) {
         Some(

@@ -1,7 +1,7 @@
-//! Changes of mode and model that the agent has not confirmed yet. Pure.
+//! Changes of mode and model that the agent has not answered yet. Pure.
 //!
-//! A change counts once the agent confirms it; until then configuration and rights stay unchanged. The agent refuses it
-//! with an error that names the setting. Unanswered changes are dropped when the agent ends.
+//! A change counts when the agent confirms it: until then neither the configuration nor anybody's rights change. The
+//! agent refuses it with an error that names the setting. What an agent leaves unanswered ends with the agent.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use multitap_event::{AgentType, ApprovalMode, ClientRef, Command, Mode, Setting}
 /// Maximum number of unanswered changes. The oldest one goes first: an agent that answers nothing changed nothing.
 const UNANSWERED: usize = 64;
 
-/// A requested change.
+/// What a client wants to be different.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Change {
     Mode(Mode),
@@ -24,7 +24,7 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// Records a command to the agent, if it changes the configuration.
+    /// A command is handed to the agent. Commands that change no configuration are not remembered.
     pub(super) fn sent(&mut self, command: &Command, agent: AgentType, by: ClientRef) {
         let change = match command {
             // The agent refuses a word that it does not know.
@@ -33,7 +33,7 @@ impl Pending {
                 Err(_) => return,
             },
             Command::SetModel { model } => Change::Model(model.clone()),
-            // The configuration has no limit for thinking.
+            // A limit for thinking is part of no configuration: the agent alone has it.
             Command::SetThinking { .. }
             | Command::Prompt(_)
             | Command::Steer(_)
@@ -47,7 +47,7 @@ impl Pending {
         self.changes.push_back((change, by));
     }
 
-    /// Confirms a mode. Returns the mode as requested, and who requested it.
+    /// The agent is in that mode now: the mode as it was asked for, and who asked.
     pub(super) fn mode_confirmed(
         &mut self,
         agent: AgentType,
@@ -62,13 +62,13 @@ impl Pending {
         }
     }
 
-    /// Confirms a model. Returns who requested it. The agent may prefix its provider.
+    /// The agent uses that model now: who asked for it. The agent may put its provider before the name.
     pub(super) fn model_confirmed(&mut self, model: &str) -> Option<ClientRef> {
         self.take(|change| matches!(change, Change::Model(wanted) if is_model(wanted, model))).map(|(_, by)| by)
     }
 
-    /// Removes a refused change: the one to that value, or else the oldest. A refusal may arrive before the answer to
-    /// an older change and must not remove it; otherwise a nonsense request could undo an owner's choice.
+    /// The agent refused a change of that setting: the one to that value, else the oldest. A refusal may overtake the
+    /// answer to an older change and must leave that one alone: whoever sends nonsense would undo what an owner chose.
     pub(super) fn refused(&mut self, agent: AgentType, setting: Setting, value: Option<&str>) {
         let parsed = value.map(|word| Mode::parse(agent, word));
         if setting == Setting::Mode && matches!(parsed, Some(Err(_))) {
@@ -91,7 +91,7 @@ impl Pending {
         }
     }
 
-    /// Drops all changes of an ended agent.
+    /// The agent is gone, and answers nothing any more.
     pub(super) fn clear(&mut self) {
         self.changes.clear();
     }
@@ -102,7 +102,7 @@ impl Pending {
     }
 }
 
-/// Whether this is the mode, by its unified or native name.
+/// Whether the agent means that mode, by either of its names.
 fn is_mode(wanted: &Mode, agent: AgentType, mode: Option<ApprovalMode>, native: Option<&str>) -> bool {
     match wanted {
         Mode::Unified(wanted) => {
@@ -112,7 +112,7 @@ fn is_mode(wanted: &Mode, agent: AgentType, mode: Option<ApprovalMode>, native: 
     }
 }
 
-/// Whether this is the model. The agent may prefix its provider.
+/// Whether the agent means that model. It may put its provider before the name.
 fn is_model(wanted: &str, model: &str) -> bool {
     model.strip_suffix(wanted).is_some_and(|provider| provider.is_empty() || provider.ends_with('/'))
 }

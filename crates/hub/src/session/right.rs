@@ -1,6 +1,7 @@
 //! Who may do what in a session. Pure.
 //!
-//! Clients without a role belong to the process that has the session, and own it. A door gives every client a role.
+//! Those who brought no role are of the process that has the session: it is theirs. Whoever comes through a door has the
+//! role that the door gave.
 
 use std::collections::VecDeque;
 
@@ -18,7 +19,7 @@ const KICKED: usize = 4096;
 #[derive(Debug)]
 pub(super) struct Rights {
     agent: AgentType,
-    /// The mode that an owner chose last, the limit for everybody else.
+    /// The mode that an owner chose last: nobody else goes beyond it.
     ceiling: Option<Mode>,
     kicked: VecDeque<ClientId>,
 }
@@ -39,25 +40,25 @@ impl Rights {
         }
     }
 
-    /// The limit for a client. `None`: no limit.
+    /// How far a client may go in what it lets run unasked; nothing says as far as it likes.
     pub(super) fn within(&self, client: &ClientRef) -> Option<ApprovalMode> {
         (!client.is_owner()).then(|| Mode::bound(self.ceiling.as_ref()))
     }
 
-    /// Whether a client may request that mode.
+    /// Whether a client may ask for that mode.
     pub(super) fn may_choose(&self, word: &str, by: &ClientRef) -> Result<(), Refusal> {
-        // The agent refuses unknown modes itself.
+        // What the agent does not know it refuses itself.
         let Ok(mode) = Mode::parse(self.agent, word) else { return Ok(()) };
         let Some(most) = self.within(by) else { return Ok(()) };
         let fits = match &mode {
             Mode::Unified(mode) => mode.is_within(most, self.agent),
-            // What a native mode lets run is unknown, so only the owner's own is allowed.
+            // Nobody knows what it lets run: it may be put back where the owner had it.
             Mode::Native(_) => self.ceiling.as_ref() == Some(&mode),
         };
         if fits { Ok(()) } else { Err(Refusal::BeyondCeiling { mode: mode.to_string(), ceiling: most }) }
     }
 
-    /// Records a confirmed mode. An owner's mode becomes the limit for others.
+    /// The agent confirmed a mode that a client chose. An owner's choice is how far the others may go from now on.
     pub(super) fn chosen(&mut self, mode: &Mode, by: &ClientRef) {
         if by.is_owner() {
             self.ceiling = Some(mode.clone());
@@ -74,11 +75,11 @@ impl Rights {
         }
     }
 
-    /// Whether a client may give that answer within the limit.
+    /// Whether a client may give that answer, as far as the mode goes that an owner chose last.
     pub(super) fn may_answer(&self, question: &Question, decide: &Decide, by: &ClientRef) -> Result<(), Refused> {
         let mut question = question.clone();
         self.mark(&mut question);
-        // Options that were not offered are refused elsewhere.
+        // An option that was not offered is refused for that.
         if question.choice(&decide.option_id).is_none_or(|choice| choice.is_open_to(by)) {
             return Ok(());
         }
@@ -90,7 +91,7 @@ impl Rights {
         })
     }
 
-    /// Whether a client may revoke that rule.
+    /// Whether a client may take that rule back.
     pub(super) fn may_revoke(rule: &Rule, by: &ClientRef) -> bool {
         by.is_owner() || (by.client_id.is_some() && by.client_id == rule.by.client_id)
     }
@@ -113,8 +114,8 @@ impl Rights {
     }
 }
 
-/// The mode that an answer requires as a limit; `None` if it does not change the mode. A rule for the rest of the
-/// session does not: it covers similar calls only, and an owner can revoke it.
+/// The strictest mode that an answer may switch to; none for an answer that leaves the mode alone. A rule for the rest of
+/// the session leaves it alone: it covers calls like the one that was asked about, and an owner can revoke it.
 fn needs(details: &Details, choice: &Choice) -> Option<ApprovalMode> {
     match (details, choice.kind) {
         // An approved plan ends the plan mode.

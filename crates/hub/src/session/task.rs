@@ -1,8 +1,8 @@
-//! The task that owns a session. Only this task numbers events, queues prompts and decides on answers.
+//! The task that owns a session: it alone numbers events, holds prompts back, rules on answers.
 //!
-//! It waits only at its `select!`. Outward waits: while events cannot be stored or read, the agent's events stay in their
-//! queue. Inward refuses: a full queue is an error for the caller. Events, replies and commands to the agent go through
-//! the [`Outbox`](super::outbox), so they are in the log first.
+//! It waits only at its `select!`. Outward waits: what cannot be kept or read yet leaves the agent's events where they
+//! are. Inward refuses: a full queue is an error the caller sees. Whatever is told, answered or handed to the agent
+//! goes through the [`Outbox`](super::outbox), so that it is in the log first.
 
 mod agent;
 mod asked;
@@ -39,46 +39,46 @@ use crate::protocol::Refusal;
 use crate::state::{Presence, State};
 use crate::tail::{Retain, Tail};
 
-/// Maximum number of calls waiting for the session task.
+/// How many calls may wait for the session task.
 pub(crate) const INBOX: usize = 64;
-/// Maximum number of the agent's events per step.
+/// How many events of the agent are taken at a time.
 const DRAFTS: usize = 64;
-/// How often stuck clients are detected.
+/// How often it is looked at whether clients read.
 const SWEEP: Duration = Duration::from_secs(1);
-/// Time limit for storing the last events.
+/// How long the last events may take to be kept.
 const LAST_EVENTS: Duration = Duration::from_secs(10);
 
-/// How long a session whose agent ended at once waits for its first reader.
+/// How long a session whose agent went at once waits for whoever opened it to hear of it.
 const FIRST_READER: Duration = Duration::from_secs(2);
 const ENDED: &str = "the session ended";
 const COPIED: &str = "it was open when the session was copied";
 
-/// When a session ends.
+/// What a session ends with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Linger {
     /// With its agent.
     #[default]
     WithAgent,
-    /// When it is closed. After its agent has ended, clients can still read it, and a prompt starts the agent again.
+    /// When it is closed: while its agent is gone others may look at it, and a prompt starts the agent again.
     UntilClosed,
 }
 
-/// Everything for the start of a session.
+/// Everything a session begins with.
 pub(crate) struct Beginning {
     pub(crate) id: SessionId,
     pub(crate) epoch: u64,
     pub(crate) state: State,
     pub(crate) config: SessionConfig,
-    /// The client that opened it and sends its first prompt.
+    /// Who opened it: its first prompt is theirs.
     pub(crate) by: ClientRef,
     /// What was said before, elsewhere.
     pub(crate) history: Option<History>,
     pub(crate) linger: Linger,
     pub(crate) question_timeout: Option<Duration>,
-    /// The limit for everybody but owners. `None`: the mode of the configuration.
+    /// The mode beyond which only owners go; none says the one it is opened with.
     pub(crate) ceiling: Option<Mode>,
     pub(crate) log: Option<Log>,
-    /// Why the log could not be created.
+    /// Why the log could not be begun.
     pub(crate) unkept: Option<JournalError>,
     pub(crate) launch: Arc<dyn Launch>,
     pub(crate) tail: Arc<Tail>,
@@ -87,14 +87,14 @@ pub(crate) struct Beginning {
     pub(crate) stop: CancellationToken,
 }
 
-/// Events of an imported conversation; it ends when the sender is dropped.
+/// Events of a conversation that was had elsewhere; it ends when the other end is dropped.
 pub type History = mpsc::Receiver<Draft>;
 
 /// Where the session is in its life. It only moves forward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Running,
-    /// Accepts no more prompts and ends after the running turn and the queue.
+    /// Takes no more prompts, and ends once the running turn and the queue are done.
     Draining,
     /// Ends as soon as the agent is gone.
     Closing,
@@ -104,22 +104,22 @@ enum Phase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Restart {
     No,
-    /// A prompt came while the agent was ending.
+    /// Somebody prompted while it was going.
     WhenGone,
-    /// When the agent is idle, so that it forgets a revoked rule.
+    /// It is to go as soon as it is idle, so that it forgets a revoked rule.
     WhenIdle,
 }
 
-/// The opener joins a moment later and must still find a session whose agent ended at once.
+/// Whoever opened a session joins a moment later, and must still find one whose agent was gone at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FirstReader {
     NotYet,
-    /// The agent has ended; the session waits until then.
+    /// The agent is gone, and the session waits until then.
     AwaitedUntil(Instant),
     Joined,
 }
 
-/// What was sent to the agent last.
+/// What was handed to the agent last.
 #[derive(Debug)]
 enum LastPrompt {
     Message,
@@ -136,9 +136,9 @@ pub(crate) struct SessionTask {
     config: SessionConfig,
     by: ClientRef,
     history: Option<History>,
-    /// The first prompt, until the agent has started.
+    /// The first prompt of this opening, until the agent is there.
     first: Option<Prompt>,
-    /// Queued prompts of an earlier process, which come first.
+    /// Queued prompts of an earlier process: they come before it.
     recovered_prompts: Vec<PromptId>,
     linger: Linger,
     question_timeout: Option<Duration>,
@@ -206,21 +206,21 @@ impl SessionTask {
         }
     }
 
-    /// Runs until the session is over. `opened` receives the log position of this start once the agent has started, or
-    /// the error.
+    /// Until the session is over. `opened` hears where this opening begins in the log once the agent is up, or why it
+    /// is not.
     #[tracing::instrument(name = "session", skip_all, fields(id = %self.id))]
     pub(crate) async fn run(mut self, opened: oneshot::Sender<Result<u64, LaunchError>>) {
         self.import().await;
         let after = self.state.seq;
         if !self.stop.is_cancelled() {
             self.start(Box::new(move |up| {
-                // The caller may be gone.
+                // Whoever opened it may have gone away.
                 opened.send(up.map(|()| after)).ok();
             }));
         }
         let mut drafts = Vec::new();
         while !self.is_done() {
-            // A closing session waits for no reader.
+            // On its way out it waits for no reader.
             let listens = self.outbox.has_room() && (self.phase == Phase::Closing || !self.tail.is_full());
             let ear = Ear { listens, wants_room: self.can_hand_over() };
             let due = self.next_due();
@@ -241,8 +241,8 @@ impl SessionTask {
         self.end().await;
     }
 
-    /// Imports an earlier conversation into the log, as much as time allows. Open turns and calls are closed in the
-    /// copy.
+    /// Puts what was said elsewhere at the beginning of the log, or as much of it as there is time for. What is still
+    /// open there goes on there: here it ends.
     async fn import(&mut self) {
         let Some(mut history) = self.history.take() else { return };
         while let Some(Some(draft)) = self.stop.clone().run_until_cancelled(history.recv()).await {
@@ -271,7 +271,7 @@ impl SessionTask {
         ends && self.restart != Restart::WhenIdle && !matches!(self.first_reader, FirstReader::AwaitedUntil(_))
     }
 
-    /// Stores the last events and releases the log.
+    /// The last events are kept, then nobody writes the log any more.
     async fn end(mut self) {
         self.inbox.close();
         while let Ok(ask) = self.inbox.try_recv() {
@@ -294,15 +294,15 @@ impl SessionTask {
         }
     }
 
-    /// Numbers a draft and puts it into the outbox.
+    /// Makes it an event and sends it on its way.
     fn stamp(&mut self, draft: Draft) {
         let event = self.number(draft);
         self.outbox.entry(Entry::new(event));
     }
 
-    /// Numbers a draft and applies it.
+    /// Makes it an event: numbers it and applies it.
     fn number(&mut self, mut draft: Draft) -> Event {
-        // An agent's event may arrive after a later one of ours. Timestamps in a log never decrease.
+        // What an agent told a moment ago may come after something of our own: time does not go back in a log.
         self.latest = self.latest.max(Some(draft.at));
         draft.at = self.latest.unwrap_or(draft.at);
         let event = draft.stamp(self.id.clone(), self.state.seq + 1);
@@ -321,13 +321,13 @@ impl SessionTask {
         self.stamp(Draft::new(Timestamp::now(), kind));
     }
 
-    /// Sends the reply once everything so far is stored.
+    /// Answers when everything so far is kept.
     fn reply<T: Send + 'static>(&mut self, reply: Reply<T>, value: Result<T, Refusal>) {
-        // The caller may be gone.
+        // A caller that went away wants no answer.
         self.outbox.then(Effect::Do(Box::new(move || drop(reply.send(value)))));
     }
 
-    /// Sends a command to the agent once everything so far is stored.
+    /// Hands the agent a command when everything so far is kept.
     fn hand(&mut self, permit: mpsc::OwnedPermit<Command>, command: Command) {
         self.outbox.then(Effect::Tell(permit, command));
     }
@@ -347,7 +347,7 @@ impl SessionTask {
                 self.tell(log_note("the log is stored again, and nothing was lost", true));
             }
             Landed::Lost(mut items) => {
-                // The other process's log lacks these items: callers get no reply and the agent gets no command.
+                // The other one's log has none of it: nobody hears that it is kept, and the agent does nothing of it.
                 items.retain(|item| matches!(item, Item::Entry(_)));
                 let message = "another process took over this session: it ends here";
                 self.tail.retain(Retain::Volatile);
@@ -406,7 +406,7 @@ impl SessionTask {
         }
         let started = matches!(draft.kind, EventKind::SessionStarted(_));
         if started && self.restart == Restart::WhenGone {
-            // This agent gets the queued prompts.
+            // This agent takes the queued prompts.
             self.restart = Restart::No;
         }
         self.stamp(draft);
@@ -415,7 +415,7 @@ impl SessionTask {
         }
     }
 
-    /// Records a changed mode in the configuration. Returns who requested it, if known.
+    /// The agent is in another mode: who chose it, if somebody did. From now on it is the session's.
     fn mode_changed(&mut self, mode: Option<ApprovalMode>, native: Option<&str>) -> Option<ClientRef> {
         let asked = self.pending.mode_confirmed(self.config.agent.agent_type(), mode, native);
         // A slash command may change the mode as well, and the agent does not know who sent it.
@@ -438,7 +438,7 @@ impl SessionTask {
         }
     }
 
-    /// Closes everything that is open before the agent's end.
+    /// What has to be told before the agent's end: nothing that was begun stays open.
     fn tie_up(&mut self) {
         for kind in self.state.loose_ends(ENDED) {
             self.tell(kind);
@@ -448,7 +448,7 @@ impl SessionTask {
         }
     }
 
-    /// Withdraws all queued prompts.
+    /// None of the waiting prompts will be sent.
     fn take_back(&mut self) {
         let waiting: Vec<_> = self.state.queue.iter().filter_map(|queued| queued.prompt.prompt_id.clone()).collect();
         for prompt_id in waiting {
@@ -456,7 +456,7 @@ impl SessionTask {
         }
     }
 
-    /// Takes the steps that follow from the current state.
+    /// What follows from what has happened.
     fn move_on(&mut self) {
         if self.state.agent == Presence::Here && !self.state.is_busy() {
             if self.restart == Restart::WhenIdle {
@@ -465,14 +465,14 @@ impl SessionTask {
                 self.hand_over_next();
             }
         }
-        // A closing session has already released its agent.
+        // A closing session has let go of its agent already.
         let drains = self.phase == Phase::Draining && self.state.agent != Presence::NotYet;
         if drains && self.first.is_none() && self.state.is_at_rest() {
             self.agent.let_go();
         }
     }
 
-    /// Accepts no more prompts, and ends when everything accepted so far is done.
+    /// Takes no more prompts, and ends when everything accepted so far is done.
     fn drain(&mut self) {
         if self.phase == Phase::Running {
             self.phase = Phase::Draining;
@@ -496,7 +496,7 @@ fn host() -> ClientRef {
     ClientRef::new("multitap", Door::Host)
 }
 
-/// The end event for an agent that sent none.
+/// The end of an agent that said nothing of it.
 fn gone_without_a_word(state: &State) -> SessionEnd {
     let reason = state.last_turn.map_or(SessionEndReason::Failed, SessionEndReason::from);
     SessionEnd { error: Some("the agent ended without an error message".to_owned()), ..SessionEnd::of(reason) }

@@ -1,10 +1,10 @@
-//! A tool call, assembled from its events.
+//! A tool call as one thing, put together from what was told of it.
 
 use multitap_event::{EditedCall, ToolCompleted, ToolOutcome, ToolProgress, ToolStarted};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Maximum size of the output in memory; the log has all of it.
+/// How much of the latest output is at hand; all of it is in the log.
 pub(crate) const OUTPUT_TAIL: usize = 64 * 1024;
 
 /// A tool call.
@@ -23,25 +23,25 @@ pub struct ToolCall {
     pub end: Option<ToolCompleted>,
 }
 
-/// The status of a tool call.
+/// Where a tool call stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ToolStatus {
     Running,
     /// It waits for an answer.
     Asking,
-    /// Denied, but not completed yet.
+    /// Somebody said no; its end has not come yet.
     Refused,
     Over(ToolOutcome),
 }
 
-/// The output of a tool so far.
+/// What a tool has put out so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Output {
-    /// The end of the output.
+    /// The latest of it.
     pub tail: String,
-    /// Total number of bytes.
+    /// How many bytes there were in all.
     pub bytes: u64,
 }
 
@@ -55,7 +55,7 @@ impl ToolCall {
         matches!(self.status, ToolStatus::Over(_))
     }
 
-    /// Approximate memory.
+    /// What it takes up, about.
     pub(super) fn bytes(&self) -> usize {
         let result = self.end.as_ref().and_then(|end| end.result.as_ref()).map_or(0, weight);
         let arguments: usize = self.started.arguments.values().map(weight).sum();
@@ -68,7 +68,7 @@ impl ToolCall {
         }
     }
 
-    /// Replaces the call by its edited form.
+    /// It is another call now: whoever allowed it edited it.
     pub(super) fn edited(&mut self, runs: &EditedCall) {
         self.started.title = Some(runs.title.clone());
         self.started.arguments.clone_from(&runs.arguments);
@@ -90,7 +90,7 @@ impl ToolCall {
     }
 }
 
-/// Approximate memory of a value.
+/// What a value takes up, about.
 fn weight(value: &Value) -> usize {
     let inside = match value {
         Value::String(text) => text.len(),

@@ -1,7 +1,7 @@
-//! Stores the tasks of a session in the journal, so that they can be listed and found after a restart.
+//! The rows of a session's tasks in the journal: so that tasks can be listed and found after a restart.
 //!
-//! [`TaskKeeper`] is one more reader of the session's frames. A slow disk delays no client: the keeper lags like a slow
-//! client, and writes a task that changed several times meanwhile once.
+//! [`TaskKeeper`] is one more reader of the session's frames. A slow disk delays nobody else: the keeper lags behind like a
+//! slow client, and a task that changed several times meanwhile is written once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The stages of all sessions: each exists from its first A2A client until the session ends.
+//! The sessions on show: one stage for each, from the first client that asks for it until the session ends.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

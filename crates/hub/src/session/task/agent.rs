@@ -1,4 +1,4 @@
-//! The agent of a session: starting, running, or ended.
+//! The agent of a session: on its way, there, or gone.
 
 use std::future::pending;
 
@@ -13,7 +13,7 @@ use crate::launch::Launching;
 use crate::protocol::Refusal;
 use crate::session::outbox::Effect;
 
-/// Called with the result of the agent's start.
+/// Hears whether the agent came up.
 pub(super) type WhenUp = Box<dyn FnOnce(Result<(), LaunchError>) + Send>;
 
 pub(super) enum Agent {
@@ -24,46 +24,46 @@ pub(super) enum Agent {
     },
     Up {
         events: mpsc::Receiver<Draft>,
-        /// Dropped to end the agent.
+        /// Dropped when the agent is to go.
         commands: Option<mpsc::Sender<Command>>,
         steers: bool,
         reviews: mpsc::Sender<EditReview>,
-        /// `sessionEnded` was received.
+        /// It had its last words.
         ended: bool,
-        /// Called at its first event, with which the log begins.
+        /// Until its first words: the log of a session begins with them.
         when_up: Option<WhenUp>,
     },
 }
 
-/// Why an edited answer cannot be reviewed.
+/// Why nobody judges an edited answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotReviewed {
     NoAgent,
     Busy,
-    /// The agent does not support edited answers.
+    /// The agent takes no edited answers.
     TakesNone,
 }
 
-/// What an agent reports.
+/// What is heard of an agent.
 pub(super) enum News {
     Started(Result<AgentLink, LaunchError>),
-    /// It sent events.
+    /// It told something.
     Told,
-    /// Its command queue has room.
+    /// It can take a command.
     HasRoom,
     Gone,
 }
 
-/// What to wait for.
+/// What is listened for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ear {
-    /// Whether events can be received.
+    /// What the agent tells can be taken in.
     pub(super) listens: bool,
-    /// Whether a command waits for room in the queue.
+    /// Something waits to be handed to it.
     pub(super) wants_room: bool,
 }
 
-/// Waits for the agent. Cancel safe.
+/// What comes next of the agent. Cancel safe.
 pub(super) async fn news(agent: &mut Agent, drafts: &mut Vec<Draft>, ear: Ear) -> News {
     match agent {
         Agent::Gone => pending().await,
@@ -76,7 +76,7 @@ pub(super) async fn news(agent: &mut Agent, drafts: &mut Vec<Draft>, ear: Ear) -
     }
 }
 
-/// Completes when the queue has room; never if it is closed.
+/// Comes back when there is a place in the queue; never, if nobody reads it any more.
 async fn has_room(commands: Option<&mpsc::Sender<Command>>) {
     let permit = match commands {
         Some(commands) => commands.reserve().await.ok(),
@@ -88,7 +88,7 @@ async fn has_room(commands: Option<&mpsc::Sender<Command>>) {
 }
 
 impl Agent {
-    /// Reserves a place in its queue.
+    /// A place in its queue.
     pub(super) fn permit(&self) -> Result<OwnedPermit<Command>, Refusal> {
         let Self::Up { commands: Some(commands), ended: false, .. } = self else { return Err(Refusal::NoAgent) };
         commands.clone().try_reserve_owned().map_err(|error| match error {
@@ -97,7 +97,7 @@ impl Agent {
         })
     }
 
-    /// Sends an edited answer to the reviewer of this agent.
+    /// Hands an edited answer to whoever judges it for this agent.
     pub(super) fn review(&self, review: EditReview) -> Result<(), NotReviewed> {
         let Self::Up { reviews, commands: Some(_), ended: false, .. } = self else { return Err(NotReviewed::NoAgent) };
         reviews.try_send(review).map_err(|error| match error {
@@ -110,14 +110,14 @@ impl Agent {
         matches!(self, Self::Up { steers: true, .. })
     }
 
-    /// Asks the agent to end; its last events still arrive.
+    /// Asks it to go; it has its last words.
     pub(super) fn let_go(&mut self) {
         if let Self::Up { commands, .. } = self {
             *commands = None;
         }
     }
 
-    /// The same, and cancels a start.
+    /// The same, and one that is on its way does not come.
     pub(super) fn end(&mut self) {
         self.let_go();
         if matches!(self, Self::Starting { .. }) {
@@ -132,7 +132,7 @@ impl SessionTask {
         self.agent = Agent::Starting { launching: self.launch.launch(self.config.clone()), when_up };
     }
 
-    /// Starts the agent again, with its conversation.
+    /// Starts it again, with the conversation it had.
     pub(super) fn start_again(&mut self, when_up: WhenUp) {
         if let Some(native_id) = self.state.conversation() {
             let resume = Resume::Session { native_id: native_id.to_owned(), at: None };
@@ -146,7 +146,7 @@ impl SessionTask {
             News::Started(started) => self.on_started(started),
             News::Told => {
                 for draft in drafts.drain(..) {
-                    // Events after its end are ignored.
+                    // Whatever comes after its last words is not heard.
                     let Agent::Up { ended: ended @ false, when_up, .. } = &mut self.agent else { continue };
                     *ended = matches!(draft.kind, EventKind::SessionEnded(_));
                     let when_up = when_up.take_if(|_| *ended || matches!(draft.kind, EventKind::SessionStarted(_)));
@@ -156,7 +156,7 @@ impl SessionTask {
                     }
                 }
             }
-            // The command is sent when everything else is done.
+            // It is handed over as soon as everything else is done.
             News::HasRoom => {}
             News::Gone => self.on_gone(),
         }
@@ -171,7 +171,7 @@ impl SessionTask {
                 self.restart = Restart::No;
             }
             Err(error) => {
-                // Other clients have to see it as well.
+                // Others look on: they have to know as well.
                 if self.state.seq > 0 {
                     self.tell(EventKind::Error(AgentError::from(error.clone())));
                 }

@@ -1,4 +1,4 @@
-//! Calls of clients. Each is checked, emitted as events, and answered once those are stored.
+//! What clients ask of a session, one by one: checked here, told as events, and answered when those are kept.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::session::{Join, Joined, Place, WhenBusy};
 use crate::state::{Presence, Queued};
 use crate::tail::Reader;
 
-/// Maximum number of clients of a session.
+/// How many clients may read a session at once.
 const CLIENTS: usize = 4096;
 
 impl SessionTask {
@@ -46,7 +46,7 @@ impl SessionTask {
     fn call(&mut self, call: SessionCall, by: ClientRef, reply: Reply<SessionReply>) {
         let done = |done: Result<(), Refusal>| done.map(|()| SessionReply::Done {});
         let answer = match call {
-            // The agent may have to review it first.
+            // The agent may have to judge it first.
             SessionCall::Decide(decide) => return self.answer(decide, by, reply),
             SessionCall::Prompt { prompt, when_busy } => {
                 let accepted = self.prompt(prompt, when_busy.unwrap_or_default(), by);
@@ -73,14 +73,14 @@ impl SessionTask {
 
     fn join(&mut self, join: Join, reply: Reply<Joined>) {
         if self.tail.readers() >= CLIENTS {
-            // Clients may have left meanwhile.
+            // Some may have left meanwhile.
             self.sweep();
         }
         if self.tail.readers() >= CLIENTS {
             return self.reply(reply, Err(Refusal::TooManyClients));
         }
         let Join { mut client, from, patience, announce } = join;
-        // A session that ends with its agent has no events after its end.
+        // Nothing comes after the end of a session that ends with its agent.
         let was_awaited = matches!(self.first_reader, FirstReader::AwaitedUntil(_));
         let announce = announce && !was_awaited;
         self.first_reader = FirstReader::Joined;
@@ -121,7 +121,7 @@ impl SessionTask {
             self.hand_over(permit, prompt, from);
             return Ok(id);
         }
-        // A shell command cannot join a turn and is not a turn that accepts prompts.
+        // A command for the shell is no part of a turn, nor takes it anything in.
         let is_shell_command = prompt.shell_line().is_some() && from.is_owner();
         match when_busy {
             WhenBusy::Queue => self.queue(prompt, from, false)?,
@@ -135,7 +135,7 @@ impl SessionTask {
                 self.tell(EventKind::UserMessage(message));
                 self.hand(permit, Command::Steer(prompt));
             }
-            // The turn has not begun yet and accepts no prompts: queue it first.
+            // The turn is about to begin and takes nothing in yet: it comes next.
             WhenBusy::Steer => self.queue(prompt, from, true)?,
             WhenBusy::Interrupt => {
                 let permit = self.agent.permit()?;
@@ -148,14 +148,14 @@ impl SessionTask {
         Ok(id)
     }
 
-    /// Whether a queued or running prompt has that id. Two equal ids could be confused.
+    /// Whether a prompt of that id waits or is being worked on: one of two would be taken for the other.
     fn is_taken(&self, id: &PromptId) -> bool {
         let first = self.first.as_ref().and_then(|first| first.prompt_id.as_ref());
         let waiting = self.state.queue.iter().filter_map(|queued| queued.prompt.prompt_id.as_ref());
         waiting.chain(first).chain(&self.state.in_flight).any(|taken| taken == id)
     }
 
-    /// Queues a prompt while the agent starts, and starts it again if it has ended.
+    /// The agent is on its way, or has to be started again.
     fn prompt_without_agent(&mut self, prompt: Prompt, from: ClientRef) -> Result<(), Refusal> {
         let lingers = self.linger == Linger::UntilClosed;
         match self.agent {
@@ -163,7 +163,7 @@ impl SessionTask {
             Agent::Up { .. }
                 if lingers || self.restart == Restart::WhenIdle || self.state.agent == Presence::NotYet =>
             {
-                // If the agent is ending, it is started again.
+                // If it is about to go, it is started again.
                 if self.restart == Restart::No {
                     self.restart = Restart::WhenGone;
                 }
@@ -186,7 +186,7 @@ impl SessionTask {
         Ok(())
     }
 
-    /// Fails while earlier events can be neither stored nor read.
+    /// Whether more can be told: not while nobody keeps or reads what was.
     pub(super) fn room(&self) -> Result<(), Refusal> {
         if self.outbox.has_room() && !self.tail.is_full() { Ok(()) } else { Err(Refusal::Busy) }
     }
@@ -214,7 +214,7 @@ impl SessionTask {
         self.drain();
         self.first = None;
         self.take_back();
-        // Without a turn the session ends at once; `end` ends an agent that accepts no command.
+        // Without a turn the end comes at once; an agent that takes no command is ended by `end`.
         if self.state.is_busy()
             && let Ok(permit) = self.agent.permit()
         {

@@ -1,7 +1,7 @@
-//! Answers to questions, and which of them become rulings.
+//! Answers to questions: which of them become rulings.
 //!
-//! An edited answer runs something that the question did not show, so the agent checks it first. The session continues
-//! meanwhile: another answer may win, and a refused edit leaves the question open for everybody.
+//! An edited answer runs something that nobody asked about yet, so the agent judges it first. The session goes on
+//! meanwhile: whoever answers in that time may win, and a refused edit leaves the question open for everybody.
 
 use std::time::Duration;
 
@@ -18,19 +18,19 @@ use super::agent::NotReviewed;
 use crate::protocol::{Refusal, SessionReply};
 use crate::session::ask::Reply;
 
-/// Maximum number of concurrent reviews; further edited answers are refused.
+/// How many edited answers of a session may be under review at once; one more is refused.
 const REVIEWS: usize = 16;
-/// Time limit of a review; then the edit is refused.
+/// How long an agent may take to judge one. After that it is refused.
 const REVIEW_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Edited answers under review.
+/// Edited answers that the agent judges.
 #[derive(Debug, Default)]
 pub(super) struct Reviews(JoinSet<Reviewed>);
 
-/// A reviewed answer and the verdict.
+/// An edited answer and what the agent says of it.
 #[derive(Debug)]
 pub(super) struct Reviewed {
-    /// The question and mode that the review was based on.
+    /// The question and the mode that it was judged by.
     question: Box<Question>,
     mode: Option<ApprovalMode>,
     decide: Decide,
@@ -40,12 +40,12 @@ pub(super) struct Reviewed {
 }
 
 impl Reviews {
-    /// The next reviewed answer; never completes without reviews. Cancel safe.
+    /// The next that is judged; never, while none is under review. Cancel safe.
     pub(super) async fn next(&mut self) -> Reviewed {
         loop {
             match self.0.join_next().await {
                 Some(Ok(reviewed)) => return reviewed,
-                // Its reply is dropped, which the caller sees as an error.
+                // Its reply is dropped with it: the caller hears that the session has no answer.
                 Some(Err(error)) => tracing::error!(%error, "the review of an edited answer failed"),
                 None => std::future::pending().await,
             }
@@ -54,7 +54,7 @@ impl Reviews {
 }
 
 impl SessionTask {
-    /// Handles an answer to a question.
+    /// Somebody answers a question.
     pub(super) fn answer(&mut self, decide: Decide, by: ClientRef, reply: Reply<SessionReply>) {
         match self.judge(&decide, by.clone()) {
             Ok(ruling) if ruling.edited => self.review(decide, by, reply),
@@ -66,7 +66,7 @@ impl SessionTask {
         }
     }
 
-    /// Handles an answer without an edit.
+    /// Lets an answer without an edit count.
     pub(super) fn decide(&mut self, decide: Decide, by: ClientRef) -> Result<Ruling, Refusal> {
         let ruling = self.judge(&decide, by)?;
         match ruling.edited {
@@ -83,7 +83,7 @@ impl SessionTask {
         Ok(self.state.questions.judge(decide, by, Timestamp::now())?)
     }
 
-    /// Sends an edited answer to review. The question stays open meanwhile.
+    /// Has the agent judge an edited answer. The question stays open meanwhile.
     fn review(&mut self, decide: Decide, by: ClientRef, reply: Reply<SessionReply>) {
         let Some(question) = self.state.questions.question(&decide.question_id).cloned().map(Box::new) else {
             let unknown = Refused::UnknownQuestion { question: decide.question_id };
@@ -115,7 +115,7 @@ impl SessionTask {
         });
     }
 
-    /// Handles the verdict on an edited answer. The question or mode may have changed meanwhile.
+    /// The agent has judged an edited answer. Others may have answered meanwhile, and things may have changed.
     pub(super) fn on_reviewed(&mut self, reviewed: Reviewed) {
         let Reviewed { question, mode, decide, by, reply, verdict } = reviewed;
         let ruling = self.judge(&decide, by).and_then(|ruling| {
@@ -136,11 +136,11 @@ impl SessionTask {
 
     fn settle(&mut self, decide: Decide, ruling: Ruling) -> Result<Ruling, Refusal> {
         self.room()?;
-        // Reserve a place in the agent's queue first: every ruling must reach the agent.
+        // A place in the agent's queue first: a ruling that the agent never hears of would be a lie.
         let permit = self.agent.permit()?;
         let rule = self.state.questions.question(&decide.question_id).and_then(|asked| Rule::of(asked, &ruling));
         self.deadlines.retain(|(question, _)| *question != decide.question_id);
-        // Later changes come from this answer, not from the slash command.
+        // What follows comes from this answer, whoever sent the command.
         self.forget_slash_command();
         self.tell(EventKind::PermissionSettled(ruling.clone()));
         if let Some(rule) = rule {

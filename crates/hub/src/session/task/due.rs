@@ -1,4 +1,4 @@
-//! Timeouts of a session.
+//! What happens in a session because time has passed.
 
 use std::sync::atomic::Ordering;
 
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::{FirstReader, SWEEP, SessionTask, host};
 
 impl SessionTask {
-    /// The next deadline.
+    /// When something is next to be done, if nothing happens before.
     pub(super) fn next_due(&self) -> Option<Instant> {
         let questions = self.deadlines.iter().map(|(_, due)| *due).min();
         let first_reader = match self.first_reader {
@@ -18,7 +18,7 @@ impl SessionTask {
         questions.into_iter().chain(self.next_sweep).chain(first_reader).min()
     }
 
-    /// Handles deadlines: unanswered questions, stuck clients, a session without a first reader.
+    /// Does what is due: unanswered questions, clients that do not read, a session that nobody joined.
     pub(super) fn on_due(&mut self) {
         let now = Instant::now();
         let due: Vec<QuestionId> =
@@ -35,7 +35,7 @@ impl SessionTask {
         }
     }
 
-    /// Denies an unanswered question. One that was closed meanwhile is skipped.
+    /// Says no to a question that nobody answered. One that was settled or withdrawn meanwhile needs no answer.
     fn deny(&mut self, id: &QuestionId) {
         let Some(question) = self.state.questions.question(id) else { return };
         let patience = self.question_timeout.unwrap_or_default().as_secs_f32();
@@ -44,11 +44,11 @@ impl SessionTask {
                 let why = format!("nobody answered within {patience} s");
                 let decide = Decide::new(id, choice.id.clone()).with_feedback(why);
                 if self.decide(decide, host()).is_err() {
-                    // The agent's queue is full; try again soon.
+                    // The agent takes nothing in now; it is asked again soon.
                     self.deadlines.push((id.clone(), Instant::now() + SWEEP));
                 }
             }
-            // No option denies, so the turn has to end.
+            // Nothing it offers says no: the turn itself has to end.
             None => {
                 if let Ok(permit) = self.agent.permit() {
                     self.hand(permit, Command::Cancel);
@@ -57,7 +57,7 @@ impl SessionTask {
         }
     }
 
-    /// Emits `clientLeft` for clients that left or were disconnected.
+    /// Tells of clients that left or were cut off.
     pub(super) fn sweep(&mut self) {
         for reader in self.tail.sweep() {
             let Some(client) = self.state.client(&reader.client).cloned() else { continue };

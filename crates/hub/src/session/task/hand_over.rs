@@ -1,4 +1,4 @@
-//! Sends prompts to the agent, one turn after the other.
+//! Hands prompts over to the agent, one turn after the other.
 
 use std::mem;
 
@@ -14,7 +14,7 @@ impl SessionTask {
         waits && self.state.agent == Presence::Here && !self.state.is_busy() && self.restart != Restart::WhenIdle
     }
 
-    /// Sends the next prompt. If the agent's queue is full, a later call does.
+    /// Hands over the prompt whose turn it is. If the agent cannot take it now, a later round will.
     pub(super) fn hand_over_next(&mut self) {
         if !self.can_hand_over() {
             return;
@@ -49,13 +49,13 @@ impl SessionTask {
         self.hand(permit, Command::Prompt(prompt));
     }
 
-    /// Whether a `!` command is running.
+    /// Whether a shell command that somebody typed is running.
     pub(super) fn runs_shell_command(&self) -> bool {
         matches!(self.last_prompt, LastPrompt::ShellCommand) && self.state.in_flight.is_some()
     }
 }
 
-/// The `userMessage` of a prompt, which gets its id here.
+/// What the log says of a prompt that goes to the agent, which has an id from now on.
 pub(super) fn spoken(prompt: &mut Prompt, from: ClientRef) -> UserMessage {
     let id = prompt.prompt_id.get_or_insert_with(PromptId::fresh).clone();
     UserMessage {

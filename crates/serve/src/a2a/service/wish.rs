@@ -1,4 +1,5 @@
-//! Settings that a client's message requests for its session, parsed strictly. The host decides what it grants.
+//! What a client wishes its session to be: found in its message and read strictly. What of it is granted is the
+//! host's business.
 
 use std::path::PathBuf;
 
