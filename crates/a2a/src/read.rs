@@ -36,7 +36,7 @@ pub(crate) struct Node<'a> {
 
 #[derive(Debug, Clone, Copy)]
 enum Step<'a> {
-    /// What the whole is called.
+    /// The name of the whole document.
     Whole(&'a str),
     Field(&'a str),
     Item(usize),

@@ -1,8 +1,8 @@
-//! Reading a line that looks exactly as its kind has always looked, without a parser.
+//! Reads lines in their usual exact form without a parser.
 //!
-//! Pieces of text come by the hundred and are all alike, so a dialect may look at them before it reads. Whatever is
-//! different in the least, be it a space, another order or a key too many, is nothing here and is read the usual way.
-//! So a glance gives what a reader would give, or nothing. What a line means does not come in here.
+//! Streamed pieces of text are frequent and all alike, so a codec may try a glance first. A line that differs at all,
+//! even by a space, the order of keys or an additional key, gives `None` and is parsed as usual. So a glance returns
+//! what a parser would return, or `None`. Must not come in: what a line means.
 
 use memchr::memchr2;
 use serde::de::IgnoredAny;

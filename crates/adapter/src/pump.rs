@@ -310,7 +310,7 @@ impl<C: Codec> Pump<C> {
         Ok(None)
     }
 
-    /// Sees to it that nothing of the process is left.
+    /// Ends what is left of the process.
     async fn conclude(&mut self, child: &mut Child, over: LoopEnd) -> Ended {
         let (agent, start_timeout) = (self.agent, self.start_timeout.as_secs_f32());
         match over {

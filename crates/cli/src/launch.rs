@@ -79,7 +79,7 @@ fn set_acp(settings: &Settings) -> Result<AgentKind, Problem> {
 /// An agent's program according to the environment, the settings and `PATH`.
 #[derive(Debug)]
 pub(crate) struct Chosen {
-    /// What was looked for: a path or a name.
+    /// The path or name that was searched for.
     pub(crate) wanted: String,
     /// Its path, if it was found.
     pub(crate) found: Option<PathBuf>,

@@ -50,7 +50,7 @@ pub enum Query {
     Models,
     /// Its MCP servers and how they are.
     McpStatus,
-    /// The account it uses.
+    /// Whose account it runs on.
     Account,
     /// How full its context is.
     Context,
@@ -63,21 +63,21 @@ pub struct Prompt {
     pub text: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
-    /// Set by the session when it accepts the prompt.
+    /// Given by the owner of the session when it accepts the prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<PromptId>,
     /// The id that its sender gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_as: Option<String>,
-    /// How many agents it has passed through; 0 if a person wrote it. Messages that the agent sends to other agents for
-    /// this prompt carry one more, which stops circles of agents.
+    /// How many agents it has passed through; 0 if a person wrote it. What the agent sends to other agents while it works
+    /// on this prompt carries one more, so that a circle of agents ends.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub hops: u32,
-    /// The limit of its sender: nothing in the prompt may let more run without asking than this mode. Set by the
-    /// session, never by the sender; absent if the sender owns the session.
+    /// Its sender may let no more run unasked than this mode does, by whatever the prompt says to the agent itself. Set by
+    /// the owner of the session when it hands the prompt over, never by who sends it; absent where that is one and the same.
     #[serde(skip)]
     pub within: Option<ApprovalMode>,
-    /// The name of its sender's token. Set with `within`.
+    /// The name of the token that its sender came with. Set with `within`.
     #[serde(skip)]
     pub account: Option<String>,
     /// Warnings for the sender of this prompt, such as wishes that were not granted. The session emits them right after
@@ -95,19 +95,19 @@ impl Prompt {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// The shell command, if it begins with `!`. Whether it runs depends on `within`.
+    /// The command for the shell that it is, if it begins with `!`. Whether it is run is not said by that: see `within`.
     pub fn shell_line(&self) -> Option<&str> {
         shell_line(&self.text)
     }
 }
 
-/// The shell command of a text that begins with `!`.
+/// The command for the shell that a text is, if it begins with `!`.
 pub fn shell_line(text: &str) -> Option<&str> {
     text.strip_prefix('!').map(str::trim).filter(|line| !line.is_empty())
 }
 
 impl fmt::Debug for Prompt {
-    /// Leaves out the text, which must not be logged.
+    /// A prompt's words are not for logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Prompt")
             .field("bytes", &self.text.len())
@@ -133,13 +133,13 @@ impl fmt::Debug for Image {
     }
 }
 
-/// The bytes are not an image that agents accept.
+/// These bytes are no picture an agent takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a PNG, JPEG, GIF or WebP picture")]
 pub struct ImageError;
 
 impl Image {
-    /// Detects the media type of an image by its first bytes.
+    /// The media type that the first bytes of a picture show.
     pub fn media_type_of(bytes: &[u8]) -> Result<&'static str, ImageError> {
         match bytes {
             [0x89, b'P', b'N', b'G', ..] => Ok("image/png"),

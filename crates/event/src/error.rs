@@ -1,21 +1,21 @@
-//! Errors of an agent, by what a user can do about them.
+//! What can go wrong with an agent, told apart by what somebody would do about it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{AgentType, Unsupported};
 
-/// The kinds of errors.
+/// The kinds of trouble.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum AgentErrorKind {
     /// The program is missing or cannot be run.
     ProcessSpawnFailed,
-    /// The program ended unexpectedly, or with an error code.
+    /// The program ended when it should not have, or with a bad code.
     ProcessExitError,
-    /// Invalid JSON.
+    /// Text that should have been JSON was not.
     JsonParseError,
-    /// The agent violated its protocol, or refused a request.
+    /// The other side did something its protocol does not allow, or refused a request.
     ProtocolError,
     PermissionDenied,
     SessionNotFound,
@@ -39,11 +39,11 @@ impl AgentErrorKind {
     }
 }
 
-/// The severity of an error.
+/// How bad it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Severity {
-    /// Ends nothing.
+    /// Worth knowing; nothing ends because of it.
     Warning,
     #[default]
     Error,
@@ -67,7 +67,7 @@ pub struct AgentError {
     /// For people: what happened and, where known, what to do.
     pub message: String,
     pub severity: Severity,
-    /// The unchanged text of the agent or its stderr.
+    /// What the agent or its stderr said, word for word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native_error: Option<String>,
     /// The agent's own name for this error, such as `rate_limit`.
@@ -80,8 +80,8 @@ pub struct AgentError {
     /// The error refuses a change of this setting: the old value still holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused_setting: Option<Setting>,
-    /// The refused value, as requested or in the agent's words. Only the session reads it, to find the change among
-    /// several pending ones.
+    /// The value that the agent refused, as it was asked for or as the agent calls it. Only the session reads it, to find
+    /// out whose change it was: several may be under way, and an answer may overtake another.
     #[serde(skip)]
     pub refused_value: Option<String>,
 }
@@ -149,7 +149,7 @@ impl AgentError {
 /// The agent did not start.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LaunchError {
-    /// A setting is not supported. Nothing was started, or it has ended again.
+    /// It was asked for something it cannot do. Nothing was started, or what was has ended again.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
     #[error(transparent)]

@@ -24,7 +24,7 @@ pub struct Event {
     pub seq: u64,
     #[serde(flatten, deserialize_with = "legacy::kind")]
     pub kind: EventKind,
-    /// The native lines it came from, if the session includes them. Each line is in exactly one event.
+    /// The native lines it came from, when the session keeps them. A line stands in exactly one event.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<String>")]
     pub raw: Vec<Arc<str>>,
@@ -34,14 +34,14 @@ pub struct Event {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum EventKind {
-    /// The agent has started. Once, as its first event.
+    /// The agent is there. The first event of the agent, once.
     SessionStarted(SessionStart),
     /// Work began. Exactly one `turnCompleted` follows.
     TurnStarted {
         turn_id: TurnId,
     },
     TextChunk(TextChunk),
-    /// Streamed text does not count: clients remove it.
+    /// Text that was streamed does not count: every client removes it.
     TextRetracted(TextRetraction),
     Reasoning(Reasoning),
     ToolStarted(ToolStarted),
@@ -50,7 +50,7 @@ pub enum EventKind {
     FileChanged(FileChange),
     TodoList(TodoList),
     TurnCompleted(TurnEnd),
-    /// The agent has ended. Once, as its last event.
+    /// The agent is gone. The last event of the agent, once.
     SessionEnded(SessionEnd),
     /// The agent's own id of the conversation changed.
     NativeSessionChanged {
@@ -64,27 +64,27 @@ pub enum EventKind {
     RuleRevoked(Rule),
     /// A notice for people.
     System(SystemNote),
-    /// A native line without an event of its own; only if native lines are included.
+    /// A native line that tells nothing of its own; only there when native lines are kept.
     RawDelta {
-        /// The line's type, if it has one.
+        /// The line's own type, where it has one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         native_type: Option<String>,
     },
     Error(AgentError),
     Retry(Retry),
     AuthStatus(AuthStatus),
-    /// A prompt was sent to the agent.
+    /// A prompt was handed to the agent.
     UserMessage(UserMessage),
     /// A prompt waits for the running turn to end.
     PromptQueued {
         prompt: Prompt,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<ClientRef>,
-        /// Whether it comes before the other queued prompts.
+        /// It comes before the others that wait.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         first: bool,
     },
-    /// A queued prompt was withdrawn.
+    /// A waiting prompt will not be sent.
     PromptWithdrawn {
         prompt_id: PromptId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,12 +92,12 @@ pub enum EventKind {
     },
     /// The agent waits until somebody answers.
     PermissionAsked(Question),
-    /// An answer won; clients close the dialog.
+    /// An answer won; everybody else takes the dialog down.
     PermissionSettled(Ruling),
-    /// The question needs no answer any more; clients close the dialog.
+    /// The question is moot; everybody takes the dialog down.
     PermissionWithdrawn(Withdrawal),
     ModeChanged {
-        /// Absent if the agent's mode has no unified name.
+        /// Absent where the agent's mode has no unified word.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<ApprovalMode>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -118,9 +118,9 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// A native line that no decoder understands, so that nothing is lost.
+    /// A native line no decoder knew, kept so that nothing is lost without a trace.
     Unrecognized {
-        /// The line. A very long line is cut, and `bytes` is its full length.
+        /// The line; a longer one than we keep is cut, and `bytes` says how long it was.
         line: String,
         /// Why it was not understood.
         reason: String,
@@ -129,12 +129,12 @@ pub enum EventKind {
     },
 }
 
-/// Subtypes of `system` events that all agents share; agents add their own.
+/// Words for `system` events that every agent shares; agents add their own.
 #[derive(Debug)]
 pub struct SystemSubtype;
 
 impl SystemSubtype {
-    /// The agent summarized the conversation.
+    /// The agent summed up the conversation to make room.
     pub const COMPACTED: &'static str = "compacted";
     /// The answer to a [`crate::Query`] of that name.
     pub const COMMANDS: &'static str = "commands";
@@ -142,7 +142,7 @@ impl SystemSubtype {
     pub const MCP_STATUS: &'static str = "mcpStatus";
     pub const ACCOUNT: &'static str = "account";
     pub const CONTEXT: &'static str = "context";
-    /// Whether events are stored from here on changed.
+    /// Events from here on are kept again, or are not.
     pub const LOG: &'static str = "log";
 }
 

@@ -204,7 +204,7 @@ pub enum Details {
     },
     /// A plan to approve before work begins.
     Plan { plan: String },
-    /// The agent asks for information. Answered by an option, by `answers`, or in one's own words by `feedback`.
+    /// The agent wants to know something. Answered by an option, by `answers`, or in own words by `feedback`.
     Input { questions: Vec<AskedQuestion> },
     /// Anything else.
     Text {
@@ -214,7 +214,7 @@ pub enum Details {
     },
 }
 
-/// One question of the agent.
+/// One thing the agent wants to know.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AskedQuestion {
@@ -236,16 +236,16 @@ pub struct AskedQuestion {
 pub struct Decide {
     pub question_id: QuestionId,
     pub option_id: OptionId,
-    /// Replaces the command, or the file's new text.
+    /// Instead of what the agent meant: the file's new text, or the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_content: Option<String>,
-    /// Replaces all arguments of the tool call.
+    /// Instead of what the agent meant: all of the tool's arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_input: Option<Map<String, Value>>,
-    /// Answers to an `input` question: the text of each question, with the chosen label or labels, or own words.
+    /// To an `input` question: question text to chosen label, labels or own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<BTreeMap<String, Value>>,
-    /// A comment for the agent, such as the reason of a denial.
+    /// Words for the agent, such as why not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<String>,
 }

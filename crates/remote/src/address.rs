@@ -109,7 +109,7 @@ mod tests {
             ("ftp://h", "must begin"),
             ("http://h/elsewhere", "no path"),
             ("http://me:secret@h", "MULTITAP_TOKEN"),
-            ("http://", "no address"),
+            ("http://", "not an address"),
             ("http://h:99999", "port"),
             ("https://[::1]:65536", "port"),
         ] {

@@ -199,7 +199,7 @@ fn piece(mut map: Map) -> Map {
     part
 }
 
-/// What becomes of an object in a field, if there is one.
+/// Replaces the object in that field, if there is one.
 fn inside(map: &mut Map, key: &str, read: fn(Map) -> Map) {
     if let Some(Value::Object(inner)) = map.get_mut(key) {
         *inner = read(std::mem::take(inner));

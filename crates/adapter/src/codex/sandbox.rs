@@ -14,15 +14,15 @@ use super::settings::sandbox_policy;
 use super::wire::{Fields, Reply};
 use crate::codec::Step;
 
-/// What the user's own settings say of the sandbox.
+/// The sandbox in the user's own settings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum OwnSandbox {
-    /// It could not be found out.
+    /// The settings could not be read.
     #[default]
     Unknown,
-    /// Nothing: Codex does as it pleases.
+    /// Not set: Codex uses its default.
     Unset,
-    /// Something, in our words if we have one for it.
+    /// Set, with our name for it if there is one.
     Set(Option<SandboxMode>),
 }
 

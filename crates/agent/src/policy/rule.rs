@@ -249,7 +249,7 @@ mod tests {
             ["", "shell(git", "read_file(x)", "shell(a; b:*)", "shell($x:*)", "web_fetch(a b)", "a b", "__x", "*"]
         {
             let error = text.parse::<Rule>().unwrap_err().to_string();
-            assert!(error.starts_with(&format!("'{text}' is no rule: ")), "{error}");
+            assert!(error.starts_with(&format!("'{text}' is not a rule: ")), "{error}");
         }
     }
 

@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(text, "--- src/[e].rs ---\nE\n\n--- src/b.rs ---\nB\n\n");
         assert_eq!(read(json!({ "paths": ["src/[e].rs"] })).await, "--- src/[e].rs ---\nE\n\n");
         assert_eq!(read(json!({ "paths": ["src/target/d.rs"] })).await, "--- src/target/d.rs ---\nD\n\n");
-        assert_eq!(read(json!({ "paths": ["*.py"] })).await, "No file fits *.py.");
+        assert_eq!(read(json!({ "paths": ["*.py"] })).await, "No file matches *.py.");
     }
 
     #[tokio::test]
@@ -291,7 +291,7 @@ mod tests {
             let outcome = scene.call(NAME, json!({ "paths": paths })).await;
             assert_eq!(outcome.outcome, ToolOutcome::Failed, "{paths}: {}", outcome.text);
         }
-        assert_eq!(scene.call(NAME, json!({ "paths": ["etc/*"] })).await.text, "No file fits etc/*.");
+        assert_eq!(scene.call(NAME, json!({ "paths": ["etc/*"] })).await.text, "No file matches etc/*.");
         let outcome = scene.call(NAME, json!({ "paths": ["none"] })).await;
         assert_eq!(outcome.outcome, ToolOutcome::Failed);
         assert_eq!(outcome.text, "[Left out:\nnone: it does not exist]\n");

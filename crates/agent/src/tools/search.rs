@@ -312,7 +312,7 @@ mod tests {
         let text =
             search(&scene, json!({ "pattern": "main() {", "fixed_strings": true, "path": "a.rs", "context": 1 }));
         assert_eq!(text.await, "1 line fits 'main() {' in 1 file:\n\na.rs\n2- \n3: fn main() {\n4- }");
-        assert_eq!(search(&scene, json!({ "pattern": "nowhere" })).await, "No line fits 'nowhere'.");
+        assert_eq!(search(&scene, json!({ "pattern": "nowhere" })).await, "No line matches 'nowhere'.");
     }
 
     #[tokio::test]
@@ -364,7 +364,7 @@ mod tests {
         let scene = Scene::new(&[("a", "x")]);
         std::os::unix::fs::symlink("/etc", scene.path("etc")).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", scene.path("passwd")).unwrap();
-        assert_eq!(search(&scene, json!({ "pattern": "root" })).await, "No line fits 'root'.");
+        assert_eq!(search(&scene, json!({ "pattern": "root" })).await, "No line matches 'root'.");
     }
 
     #[tokio::test]

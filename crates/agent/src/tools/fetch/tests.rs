@@ -113,7 +113,7 @@ async fn a_page_comes_as_text() {
     let outcome = fetch(&server.url("/json"), &server.screen()).await;
     assert!(outcome.text.ends_with("{\"a\": 1}"), "{}", outcome.text);
     let outcome = fetch(&server.url("/image"), &server.screen()).await;
-    assert!(outcome.outcome == ToolOutcome::Failed && outcome.text.contains("no text, but image/png"), "{outcome:?}");
+    assert!(outcome.outcome == ToolOutcome::Failed && outcome.text.contains("not text, but image/png"), "{outcome:?}");
     let outcome = fetch(&server.url("/gone"), &server.screen()).await;
     assert!(outcome.text.contains("the server says 404"), "{outcome:?}");
     let outcome = fetch(&server.url("/echo"), &server.screen()).await;

@@ -258,7 +258,7 @@ mod links {
         let outcome = scene.call(read::NAME, json!({ "path": "pipe" })).await;
         assert_eq!(outcome.text, "cannot read pipe: it is a pipe, not a plain file");
         let outcome = scene.call("search_file_content", json!({ "pattern": "x" })).await;
-        assert_eq!(outcome.text, "No line fits 'x'.");
+        assert_eq!(outcome.text, "No line matches 'x'.");
         // One that takes a file's place in the meantime holds nobody up either.
         let job = job(&scene, "later", "x").await;
         mknodat(CWD, scene.path("later"), FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();

@@ -67,7 +67,7 @@ async fn piped() -> Result<Option<String>, Problem> {
         match timeout(QUIETLY, &mut read).await {
             Ok(ended) => ended,
             Err(_) => {
-                // Somebody who types the prompt knows it.
+                // A user who types the prompt needs no hint.
                 if !std::io::stdin().is_terminal() {
                     out::say("multitap: waiting for the end of stdin (close it or use </dev/null)…");
                 }
