@@ -6,6 +6,7 @@
 
 mod asked;
 mod calls;
+mod offer;
 mod question;
 mod request;
 mod session;
@@ -17,6 +18,7 @@ use multitap_event::{AgentType, EventKind, SystemNote, Timestamp};
 use serde_json::{Map, Value};
 
 pub(crate) use asked::AskedValues;
+pub(crate) use offer::{commands, commands_event, models, models_event};
 pub(crate) use question::{OpenQuestion, Questions};
 pub(crate) use request::Requests;
 pub(crate) use session::{ModeNews, STORED, SessionFacts, SessionMode, native_session_changed, report_model};

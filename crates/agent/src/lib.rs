@@ -39,4 +39,4 @@ pub use launch::{Save, Setup, default_model, launch};
 pub use mcp::McpPipe;
 pub use sandbox::{Enforced, Enforcement, FileAccess, NetworkAccess, SANDBOXED, Sandbox, SandboxError, sandboxed};
 pub use shell_lines::{UserShell, shell_lines};
-pub use slash::{ArgumentSpec, CommandSpec, commands};
+pub use slash::commands;

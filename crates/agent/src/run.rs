@@ -237,13 +237,12 @@ impl Runner {
         let tools: Vec<_> = self.toolbox.specs().into_iter().map(|spec| spec.name).collect();
         let data = [("tools", json!(tools)), ("model", self.model.name().into()), ("cwd", json!(self.folder))];
         self.tell(EventKind::Capabilities(AgentCapabilities {
-            agent_name: None,
             model: Some(self.model.name().to_owned()),
-            images: None,
             steering: Some(true),
-            modes: None,
             stores_empty_conversations: Some(true),
+            commands: Some(crate::slash::table(&self.own)),
             data: data.map(|(key, value)| (key.to_owned(), value)).into_iter().collect(),
+            ..AgentCapabilities::default()
         }))
         .await?;
         if let Some(enforced) = self.enforced {

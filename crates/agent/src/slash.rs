@@ -6,29 +6,9 @@ mod custom;
 
 use std::path::Path;
 
-use serde::Serialize;
+use multitap_event::{AgentCommand, CommandArgument};
 
 pub(crate) use self::custom::{CustomCommand, load};
-
-/// A command as clients see it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CommandSpec {
-    pub name: String,
-    pub description: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub arguments: Vec<ArgumentSpec>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub sub_commands: Vec<CommandSpec>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ArgumentSpec {
-    pub name: String,
-    pub description: String,
-    pub is_required: bool,
-}
 
 /// A parsed command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,13 +85,13 @@ impl Entry {
         Self { name, description, arguments: &[], sub }
     }
 
-    fn shown(&self) -> CommandSpec {
-        let argument = |Argument(name, description, is_required): &Argument| ArgumentSpec {
+    fn shown(&self) -> AgentCommand {
+        let argument = |Argument(name, description, is_required): &Argument| CommandArgument {
             name: (*name).to_owned(),
             description: (*description).to_owned(),
             is_required: *is_required,
         };
-        CommandSpec {
+        AgentCommand {
             name: self.name.to_owned(),
             description: self.description.to_owned(),
             arguments: self.arguments.iter().map(argument).collect(),
@@ -130,12 +110,12 @@ impl Entry {
 }
 
 /// Every command, custom ones last.
-pub(crate) fn table(own: &[CustomCommand]) -> Vec<CommandSpec> {
+pub(crate) fn table(own: &[CustomCommand]) -> Vec<AgentCommand> {
     TABLE.iter().map(Entry::shown).chain(own.iter().map(CustomCommand::shown)).collect()
 }
 
 /// The commands available in that folder, to show or complete them before a session runs.
-pub fn commands(config: Option<&Path>, folder: &Path) -> Vec<CommandSpec> {
+pub fn commands(config: Option<&Path>, folder: &Path) -> Vec<AgentCommand> {
     table(&load(config, folder))
 }
 

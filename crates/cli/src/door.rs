@@ -4,8 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
-use multitap_a2a::devtool::{SlashArgument, SlashCommand};
-use multitap_event::{ClientRef, ClientRole, SessionId};
+use multitap_event::{AgentCommand, ClientRef, ClientRole, SessionId};
 use multitap_hub::{Journal, Refusal, Session, SessionRecord};
 use multitap_process::{Connector, LocalConnection, connectors, is_of_agent};
 use multitap_serve::{
@@ -14,7 +13,7 @@ use multitap_serve::{
 
 use crate::args::{AccessArgs, DoorArgs};
 use crate::exit::{Exit, Problem};
-use crate::settings::{self, Settings};
+use crate::settings::Settings;
 use crate::token;
 
 /// The host's name on the agent card.
@@ -94,7 +93,7 @@ impl Host for Shared {
         self.journal.clone()
     }
 
-    fn commands(&self) -> Hosted<'_, Option<Vec<SlashCommand>>> {
+    fn commands(&self) -> Hosted<'_, Option<Vec<AgentCommand>>> {
         // Only before it has begun: later its agent is asked.
         Box::pin(async { Err(Refusal::NotReady) })
     }
@@ -195,24 +194,5 @@ pub(crate) fn url_of(to: &str) -> Option<String> {
         _ if to.starts_with(':') && !to.starts_with("::") => Some(format!("http://127.0.0.1{to}")),
         _ if to.contains(':') => Some(format!("http://{to}")),
         _ => None,
-    }
-}
-
-/// The slash commands of the built-in agent in that folder, in the form of the `development-tool` extension.
-pub(crate) fn commands(folder: &std::path::Path) -> Vec<SlashCommand> {
-    multitap_agent::commands(settings::home().as_deref(), folder).into_iter().map(command).collect()
-}
-
-fn command(own: multitap_agent::CommandSpec) -> SlashCommand {
-    let argument = |own: multitap_agent::ArgumentSpec| SlashArgument {
-        name: own.name,
-        description: own.description,
-        is_required: own.is_required,
-    };
-    SlashCommand {
-        name: own.name,
-        description: own.description,
-        arguments: own.arguments.into_iter().map(argument).collect(),
-        sub_commands: own.sub_commands.into_iter().map(command).collect(),
     }
 }

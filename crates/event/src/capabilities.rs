@@ -26,6 +26,12 @@ pub struct AgentCapabilities {
     /// Whether the agent stores a conversation before its first prompt, so that even an empty one can be resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stores_empty_conversations: Option<bool>,
+    /// Its slash commands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commands: Option<Vec<AgentCommand>>,
+    /// The models it can be switched to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub models: Option<Vec<AgentModel>>,
     /// The agent's own description of itself, in its own words. Nothing in Multitap depends on it.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub data: Map<String, Value>,
@@ -34,7 +40,8 @@ pub struct AgentCapabilities {
 impl AgentCapabilities {
     /// Takes over what a later event changes. The agent's own description is not carried along: it can be large.
     pub fn update(&mut self, later: &Self) {
-        let Self { agent_name, model, images, steering, modes, stores_empty_conversations, data: _ } = later;
+        let Self { agent_name, model, images, steering, modes, stores_empty_conversations, commands, models, data: _ } =
+            later;
         fn replace<T: Clone>(known: &mut Option<T>, later: &Option<T>) {
             if later.is_some() {
                 known.clone_from(later);
@@ -46,7 +53,47 @@ impl AgentCapabilities {
         replace(&mut self.steering, steering);
         replace(&mut self.modes, modes);
         replace(&mut self.stores_empty_conversations, stores_empty_conversations);
+        replace(&mut self.commands, commands);
+        replace(&mut self.models, models);
     }
+}
+
+/// A slash command of an agent. A command with sub-commands is a group: `memory` with `show` and `add`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentCommand {
+    /// Without the slash.
+    pub name: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<CommandArgument>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sub_commands: Vec<Self>,
+}
+
+/// What is written after the name of a command.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CommandArgument {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    #[serde(default)]
+    pub is_required: bool,
+}
+
+/// A model that an agent can be switched to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentModel {
+    /// What `setModel` takes.
+    pub id: String,
+    /// For people, where it differs from the id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
 }
 
 /// How one MCP server of the agent is now.

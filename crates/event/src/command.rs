@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentError, ApprovalMode, Decide, PromptId};
+use crate::{AgentError, ApprovalMode, Decide, PromptId, SystemSubtype};
 
 /// Something to do, for the agent of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -54,6 +54,19 @@ pub enum Query {
     Account,
     /// How full its context is.
     Context,
+}
+
+impl Query {
+    /// Its word in JSON, which is also the subtype of a `system` event that answers it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Commands => "commands",
+            Self::Models => "models",
+            Self::McpStatus => SystemSubtype::MCP_STATUS,
+            Self::Account => SystemSubtype::ACCOUNT,
+            Self::Context => SystemSubtype::CONTEXT,
+        }
+    }
 }
 
 /// A message to the agent.

@@ -137,8 +137,6 @@ impl SystemSubtype {
     /// The agent summed up the conversation to make room.
     pub const COMPACTED: &'static str = "compacted";
     /// The answer to a [`crate::Query`] of that name.
-    pub const COMMANDS: &'static str = "commands";
-    pub const MODELS: &'static str = "models";
     pub const MCP_STATUS: &'static str = "mcpStatus";
     pub const ACCOUNT: &'static str = "account";
     pub const CONTEXT: &'static str = "context";

@@ -69,6 +69,8 @@ fn converted(note: &SystemNote) -> Option<EventKind> {
                 .into_iter()
                 .eq(note.data.keys().map(String::as_str))
                 .then_some(true),
+            commands: None,
+            models: None,
             data: note.data.clone(),
         }),
         _ => return None,

@@ -30,7 +30,7 @@ mod visible;
 
 pub use a2a_server::{A2aServer, A2aServerError};
 pub use agent::{AgentKind, AgentType, UnknownAgent};
-pub use capabilities::{AgentCapabilities, McpServerStatus};
+pub use capabilities::{AgentCapabilities, AgentCommand, AgentModel, CommandArgument, McpServerStatus};
 pub use command::{Command, Image, ImageError, Prompt, Query, shell_line};
 pub use config::{
     AgentProgram, PermissionPath, Resume, SandboxMode, SessionConfig, StatedConfig, Transport, Unsupported,

@@ -1,4 +1,4 @@
-//! The trait through which doors open, find and resume sessions. Its implementation decides what clients are granted.
+//! The port to whatever has the sessions: it opens them, takes them up again, and knows what a client may ask for.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use multitap_a2a::devtool::SlashCommand;
-use multitap_event::{ClientRef, SessionId};
+use multitap_event::{AgentCommand, ClientRef, SessionId};
 use multitap_hub::{Journal, Refusal, Session, SessionRecord};
 use serde_json::{Map, Value};
 
@@ -36,7 +35,7 @@ pub trait Host: fmt::Debug + Send + Sync + 'static {
     fn journal(&self) -> Arc<dyn Journal>;
 
     /// The slash commands of a new session; `None` if only the running agent knows them.
-    fn commands(&self) -> Hosted<'_, Option<Vec<SlashCommand>>>;
+    fn commands(&self) -> Hosted<'_, Option<Vec<AgentCommand>>>;
 
     /// Starts the agent of a new session, to query it. The session is not logged, and the caller ends it.
     fn ask_agent(&self, by: ClientRef) -> Hosted<'_, Session>;

@@ -57,9 +57,9 @@ pub struct PrivateConfig {
     /// The path of its socket. The folder becomes private.
     pub socket: PathBuf,
     pub limits: Limits,
-    /// What the card calls this agent.
+    /// The agent's name in the card.
     pub name: String,
-    /// And its version.
+    /// The agent's version in the card.
     pub version: String,
 }
 
@@ -210,7 +210,7 @@ impl Shared {
         &self.inner.stop
     }
 
-    /// When the door was opened, as HTTP writes times.
+    /// When the door was opened, as an HTTP date.
     pub(crate) fn opened(&self) -> &str {
         &self.inner.opened
     }

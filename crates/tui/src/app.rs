@@ -18,7 +18,7 @@ mod status;
 mod tests;
 mod unsent;
 
-use multitap_event::{ClientRef, Event, EventKind, QuestionId, SystemSubtype};
+use multitap_event::{ClientRef, Event, EventKind, QuestionId};
 use multitap_hub::{Queued, State};
 
 use self::agent::AgentOffer;
@@ -71,6 +71,7 @@ impl Model {
     pub(crate) fn begin(&mut self, state: State) -> Vec<Effect> {
         self.scrollback.transcript.expect(&state);
         self.agent.ceiling = state.mode;
+        self.agent.learn(&state.capabilities);
         self.session.state = state;
         question::follow(self)
     }
@@ -179,16 +180,15 @@ fn on_event(model: &mut Model, event: &Event) -> Vec<Effect> {
             model.scrollback.cleared();
             model.session.context = None;
         }
-        EventKind::System(note) if note.subtype == SystemSubtype::COMMANDS => {
-            model.agent.read_commands(&note.data);
+        EventKind::Capabilities(capabilities) => {
+            model.agent.learn(capabilities);
             // Completion may be waiting for them.
-            if model.prompt.composer.text().starts_with('/') {
+            if capabilities.commands.is_some() && model.prompt.composer.text().starts_with('/') {
                 effects.extend(prompt::complete(model));
             }
-        }
-        EventKind::System(note) if note.subtype == SystemSubtype::MODELS => {
-            model.agent.read_models(&note.data);
-            command::choose_model(model);
+            if capabilities.models.is_some() {
+                command::choose_model(model);
+            }
         }
         EventKind::ModeChanged { mode, by, .. } => model.agent.mode_changed(*mode, by.as_ref()),
         EventKind::Error(_) => model.agent.mode_refused(),

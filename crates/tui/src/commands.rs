@@ -1,7 +1,7 @@
 //! The commands of the terminal, in one table for sending, completion, help and the documents; and the commands that the
 //! agent lists. Pure.
 
-use serde_json::Value;
+use multitap_event::{AgentCommand, CommandArgument};
 
 /// A command of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,30 +109,21 @@ impl Offered {
     pub(crate) fn is_whole(&self) -> bool {
         self.argument.is_empty() && self.words.is_empty() || self.argument.starts_with('[')
     }
-
-    /// A command as an agent lists it, with the field names of any agent.
-    fn read(value: &Value) -> Option<Self> {
-        let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
-        let name = value.as_str().unwrap_or_else(|| text("name")).trim_start_matches('/').to_owned();
-        let listed =
-            |keys: [&str; 2]| keys.into_iter().find_map(|key| value.get(key)?.as_array()).into_iter().flatten();
-        let arguments = listed(["arguments", "args"]).filter_map(|argument| {
-            let name = argument.get("name")?.as_str()?;
-            let needed = argument.get("isRequired").and_then(Value::as_bool).unwrap_or_default();
-            Some(if needed { name.to_owned() } else { format!("[{name}]") })
-        });
-        let arguments = arguments.collect::<Vec<_>>().join(" ");
-        let hint = value.get("argumentHint").or_else(|| value.pointer("/input/hint")).and_then(Value::as_str);
-        let argument = if arguments.is_empty() { hint.unwrap_or_default().to_owned() } else { arguments };
-        let words = listed(["subCommands", "sub_commands"]).filter_map(Self::read).collect();
-        (!name.is_empty()).then(|| Self { name, argument, does: text("description").to_owned(), words })
-    }
 }
 
-/// The commands that an agent lists.
-pub(crate) fn read(data: &serde_json::Map<String, Value>) -> Vec<Offered> {
-    let list = data.get("commands").and_then(Value::as_array);
-    list.into_iter().flatten().filter_map(Offered::read).collect()
+impl From<&AgentCommand> for Offered {
+    fn from(command: &AgentCommand) -> Self {
+        let argument = |CommandArgument { name, is_required, .. }: &CommandArgument| {
+            // Hints of agents bring their own brackets.
+            if *is_required || name.starts_with(['[', '<']) { name.clone() } else { format!("[{name}]") }
+        };
+        Self {
+            name: command.name.clone(),
+            argument: command.arguments.iter().map(argument).collect::<Vec<_>>().join(" "),
+            does: command.description.clone(),
+            words: command.sub_commands.iter().map(Self::from).collect(),
+        }
+    }
 }
 
 /// The commands of the terminal, then those of the agent with other names.
@@ -144,8 +135,6 @@ pub(crate) fn all(agents: &[Offered]) -> Vec<Offered> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -178,18 +167,14 @@ mod tests {
     }
 
     #[test]
-    fn every_agent_is_understood() {
-        let data = json!({ "commands": [
-            "/init",
-            { "name": "review", "description": "Look", "argumentHint": "FILE" },
-            { "name": "memory", "description": "Memory", "subCommands": [{ "name": "add", "arguments": [{ "name": "text", "isRequired": true }] }] },
-            { "name": "plan", "input": { "hint": "what" } },
-            { "description": "nothing" },
-        ] });
-        let read = read(data.as_object().unwrap());
-        let shown: Vec<_> = read.iter().map(|offered| format!("{} {}", offered.name, offered.argument)).collect();
-        assert_eq!(shown, ["init ", "review FILE", "memory ", "plan what"]);
-        assert_eq!(read[2].words[0].argument, "text");
-        assert!(read[0].is_whole() && !read[1].is_whole() && !read[2].is_whole());
+    fn optional_arguments_are_in_brackets() {
+        let argument =
+            |name: &str, is_required| CommandArgument { name: name.into(), is_required, ..Default::default() };
+        let add = AgentCommand { name: "add".into(), arguments: vec![argument("text", true)], ..Default::default() };
+        let review = AgentCommand { name: "review".into(), arguments: vec![argument("file", false)], ..add.clone() };
+        let memory = AgentCommand { name: "memory".into(), sub_commands: vec![add], ..Default::default() };
+        let [review, memory] = [&review, &memory].map(Offered::from);
+        assert_eq!((review.argument.as_str(), memory.words[0].argument.as_str()), ("[file]", "text"));
+        assert!(review.is_whole() && !memory.is_whole() && !memory.words[0].is_whole());
     }
 }

@@ -1,14 +1,15 @@
 //! Commands to the agent's lines.
 
 use multitap_event::{
-    AgentError, AgentErrorKind, Command, EventKind, Mode, Prompt, Query, Setting, SystemSubtype, Timestamp, TurnEnd,
-    TurnStatus,
+    AgentError, AgentErrorKind, Command, EventKind, Mode, Prompt, Query, Setting, Timestamp, TurnEnd, TurnStatus,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::decode::{AcpCodec, note};
 use super::rpc::{self, AgentRequest};
+use super::session::items;
 use crate::codec::Step;
+use crate::emit::{commands_event, models_event};
 
 impl AcpCodec {
     pub(super) fn command(&mut self, command: Command, now: Timestamp, out: &mut Step) {
@@ -73,24 +74,20 @@ impl AcpCodec {
     }
 
     fn query(&mut self, what: Query, out: &mut Step) {
-        let (word, key) = match what {
-            Query::Commands => (SystemSubtype::COMMANDS, "commands"),
-            Query::Models => (SystemSubtype::MODELS, "models"),
-            Query::Context => (SystemSubtype::CONTEXT, SystemSubtype::CONTEXT),
-            Query::McpStatus => (SystemSubtype::MCP_STATUS, ""),
-            Query::Account => (SystemSubtype::ACCOUNT, ""),
+        let word = what.word();
+        let known = match what {
+            Query::Commands => self.session.reported.get(word).map(|commands| commands_event(items(commands))),
+            Query::Models => self.session.offered_models().map(models_event),
+            Query::Context => match self.session.reported.get(word) {
+                Some(Value::Object(data)) => Some(note(word, None, data.clone())),
+                _ => None,
+            },
+            Query::McpStatus | Query::Account => None,
         };
-        let models =
-            || (what == Query::Models).then(|| self.session.option("model").map(|option| option.options.clone()));
-        let known = self.session.reported.get(key).cloned().or_else(|| models().flatten());
-        match known {
-            Some(Value::Object(data)) => out.events.push(note(word, None, data)),
-            Some(known) => out.events.push(note(word, None, Map::from_iter([(word.to_owned(), known)]))),
-            None => {
-                let why = format!("{} has not listed its {word}", self.flavor.agent());
-                out.events.push(EventKind::Error(self.refused(why)));
-            }
-        }
+        out.events.push(known.unwrap_or_else(|| {
+            let why = format!("{} has not reported its {word}", self.flavor.agent());
+            EventKind::Error(self.refused(why))
+        }));
     }
 
     /// A command that cannot be carried out.

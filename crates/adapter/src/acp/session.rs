@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use multitap_event::{
-    AgentCapabilities, AgentType, EventKind, McpServer, McpServerStatus, Mode, Prompt, Resume, StatedConfig,
-    SystemNote, SystemSubtype,
+    AgentCapabilities, AgentModel, AgentType, EventKind, McpServer, McpServerStatus, Mode, Prompt, Query, Resume,
+    StatedConfig, SystemNote, SystemSubtype,
 };
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
@@ -13,7 +13,7 @@ use super::decode::{AcpCodec, note};
 use super::flavor::Flavor;
 use super::wire::{Capabilities, ConfigOption, SessionState};
 use crate::codec::Step;
-use crate::emit::{AskedValues, SessionFacts, SessionMode, report_model};
+use crate::emit::{AskedValues, SessionFacts, SessionMode, commands, commands_event, models, report_model};
 
 /// How we drive it, in `sessionStarted`.
 const TRANSPORT: &str = "acp";
@@ -185,7 +185,15 @@ impl Session {
         if !self.modes.is_empty() {
             return self.modes.clone();
         }
-        self.option("mode").map(|option| values(&option.options)).unwrap_or_default()
+        let choices = self.option("mode").map(|option| choices(&option.options)).unwrap_or_default();
+        choices.iter().filter_map(|choice| choice.get("value")?.as_str().map(str::to_owned)).collect()
+    }
+
+    /// The models it offers, one way or the other; absent if it lists none.
+    pub(super) fn offered_models(&self) -> Option<Vec<AgentModel>> {
+        let own = self.reported.get("models").and_then(|models| models.get("availableModels"));
+        let listed = own.or_else(|| self.option("model").map(|option| &option.options))?;
+        Some(models(&choices(listed)))
     }
 
     /// Emits `sessionStarted`, once, and what the agent reported about itself.
@@ -208,6 +216,8 @@ impl Session {
                 steering: self.is_live().then_some(false),
                 modes: lists_modes.then(|| self.offered_modes()),
                 stores_empty_conversations: None,
+                commands: self.reported.get("commands").map(|listed| commands(items(listed))),
+                models: self.offered_models(),
                 data,
             }));
         }
@@ -248,13 +258,18 @@ fn unnamed(native: String) -> SessionMode {
     SessionMode { native, unified: None }
 }
 
-/// The values of a choice, which may come in groups.
-fn values(options: &Value) -> Vec<String> {
-    let one = |option: &Value| match option.get("value").and_then(Value::as_str) {
-        Some(value) => vec![value.to_owned()],
-        None => option.get("options").map(values).unwrap_or_default(),
+/// The choices of an option, which may come in groups.
+fn choices(options: &Value) -> Vec<Value> {
+    let one = |choice: &Value| match choice.get("options") {
+        Some(group) => choices(group),
+        None => vec![choice.clone()],
     };
-    options.as_array().into_iter().flatten().flat_map(one).collect()
+    items(options).iter().flat_map(one).collect()
+}
+
+/// The items of a list; none if it is no list.
+pub(super) fn items(list: &Value) -> &[Value] {
+    list.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
 impl AcpCodec {
@@ -269,9 +284,8 @@ impl AcpCodec {
             "config_option_update" => self.options_changed(&Value::Object(update), out),
             "available_commands_update" => {
                 let commands = update.shift_remove("availableCommands").unwrap_or_default();
-                let data = Map::from_iter([("commands".to_owned(), commands)]);
-                self.session.reported.extend(data.clone());
-                self.tell_later(note(SystemSubtype::COMMANDS, None, data), out);
+                self.tell_later(commands_event(items(&commands)), out);
+                self.session.reported.insert(Query::Commands.word().to_owned(), commands);
             }
             "usage_update" => {
                 self.spent.cost_is(&update);

@@ -1,6 +1,6 @@
 //! The control protocol: what we ask of Claude and its answers, what Claude asks of us.
 
-use multitap_event::{AgentError, AgentErrorKind, AgentType, EventKind, Query, Setting, SystemSubtype};
+use multitap_event::{AgentError, AgentErrorKind, AgentType, EventKind, Query, Setting};
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
@@ -203,15 +203,5 @@ fn guess(response: &Map<String, Value>) -> Option<AgentRequest> {
 fn answer(what: Query, mut data: Map<String, Value>) -> EventKind {
     // A picture for a terminal, larger than all it shows.
     data.shift_remove("gridRows");
-    note(query_word(what), None, data)
-}
-
-pub(super) fn query_word(what: Query) -> &'static str {
-    match what {
-        Query::Commands => SystemSubtype::COMMANDS,
-        Query::Models => SystemSubtype::MODELS,
-        Query::McpStatus => SystemSubtype::MCP_STATUS,
-        Query::Account => SystemSubtype::ACCOUNT,
-        Query::Context => SystemSubtype::CONTEXT,
-    }
+    note(what.word(), None, data)
 }

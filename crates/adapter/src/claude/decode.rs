@@ -170,10 +170,15 @@ impl Codec for ClaudeCodec {
 /// How a line begins that reports how much was thought.
 const THINKING_TOKENS: &str = r#"{"type":"system","subtype":"thinking_tokens""#;
 
-/// A `system` event with a line's fields, without those that only serve the transport.
+/// A `system` event with a line's fields.
 pub(super) fn note(subtype: &str, message: Option<String>, mut data: Map<String, Value>) -> EventKind {
+    strip_envelope(&mut data);
+    emit::note(subtype, message, data)
+}
+
+/// Removes the fields of a line that only serve the transport.
+pub(super) fn strip_envelope(data: &mut Map<String, Value>) {
     for key in ["type", "subtype", "uuid", "session_id"] {
         data.shift_remove(key);
     }
-    emit::note(subtype, message, data)
 }

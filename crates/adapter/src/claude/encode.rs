@@ -5,10 +5,11 @@ use multitap_event::{
 };
 use serde_json::{Map, Value, json};
 
-use super::control::{AgentRequest, query_word};
+use super::control::AgentRequest;
 use super::decode::{ClaudeCodec, note};
 use super::native_mode;
 use crate::codec::Step;
+use crate::emit::{commands_event, models, models_event};
 
 impl ClaudeCodec {
     pub(super) fn command(&mut self, command: Command, _now: Timestamp, out: &mut Step) {
@@ -43,21 +44,18 @@ impl ClaudeCodec {
 
     fn query(&mut self, what: Query, out: &mut Step) {
         let known = match what {
-            Query::Commands | Query::Models | Query::Account => self.session.capabilities.get(query_word(what)),
+            Query::Commands | Query::Models | Query::Account => self.session.capabilities.get(what.word()),
             Query::McpStatus | Query::Context => {
                 out.lines.push(self.send_request(AgentRequest::Query(what)));
                 return;
             }
         };
-        match known {
-            Some(known) => {
-                let data = Map::from_iter([(query_word(what).to_owned(), known.clone())]);
-                out.events.push(note(query_word(what), None, data));
-            }
-            None => {
-                out.events.push(EventKind::Error(refused(format!("claude has not listed its {}", query_word(what)))))
-            }
-        }
+        out.events.push(match (what, known) {
+            (Query::Commands, Some(Value::Array(commands))) => commands_event(commands),
+            (Query::Models, Some(Value::Array(list))) => models_event(models(list)),
+            (_, Some(known)) => note(what.word(), None, Map::from_iter([(what.word().to_owned(), known.clone())])),
+            (_, None) => EventKind::Error(refused(format!("claude has not reported its {}", what.word()))),
+        });
     }
 }
 

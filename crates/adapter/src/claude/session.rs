@@ -5,8 +5,9 @@ use multitap_event::{
 };
 use serde_json::{Map, Value};
 
+use super::decode::strip_envelope;
 use crate::codec::Step;
-use crate::emit::{ModeNews, SessionFacts, SessionMode};
+use crate::emit::{ModeNews, SessionFacts, SessionMode, commands, models};
 use crate::history::StoredSession;
 
 /// How we drive it, in `sessionStarted`.
@@ -77,9 +78,16 @@ impl Session {
         self.capabilities =
             CAPABILITIES.into_iter().filter_map(|key| Some((key.to_owned(), reply.shift_remove(key)?))).collect();
         self.facts.start(out);
+        let mut data = self.capabilities.clone();
+        let mut list = |key: &str| match data.shift_remove(key) {
+            Some(Value::Array(list)) => Some(list),
+            _ => None,
+        };
         out.events.push(EventKind::Capabilities(AgentCapabilities {
             steering: Some(false),
-            data: self.capabilities.clone(),
+            commands: list("commands").map(|list| commands(&list)),
+            models: list("models").map(|list| models(&list)),
+            data,
             ..AgentCapabilities::default()
         }));
     }
@@ -195,7 +203,8 @@ fn mode(native: String) -> SessionMode {
 }
 
 /// What an `init` line says of Claude and its set-up.
-fn described(init: Map<String, Value>) -> EventKind {
+fn described(mut init: Map<String, Value>) -> EventKind {
+    strip_envelope(&mut init);
     let model = init.get("model").and_then(Value::as_str).map(str::to_owned);
     EventKind::Capabilities(AgentCapabilities { model, data: init, ..AgentCapabilities::default() })
 }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::decode::{ClaudeCodec, note};
 use super::name::one_line;
 use crate::codec::Step;
+use crate::emit::commands_event;
 
 fn text<'a>(line: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
     line.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
@@ -42,8 +43,10 @@ impl ClaudeCodec {
             // How much was thought stands in the result.
             "thinking_tokens" => {}
             _ => {
-                if let Some(commands) = line.get("commands").filter(|_| subtype == "commands_changed") {
-                    self.session.capabilities.insert("commands".to_owned(), commands.clone());
+                if let Some(Value::Array(commands)) = line.get("commands").filter(|_| subtype == "commands_changed") {
+                    out.events.push(commands_event(commands));
+                    self.session.capabilities.insert("commands".to_owned(), commands.clone().into());
+                    return;
                 }
                 let message = ["message", "content", "text", "summary"].into_iter().find_map(|key| text(&line, key));
                 out.events.push(note(&subtype, message.map(one_line), line));

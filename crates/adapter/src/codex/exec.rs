@@ -312,7 +312,7 @@ mod tests {
         assert!(!reported[0].contains("nativeSessionId"), "{reported:?}");
         let step = codec.decode(r#"{"type":"thread.started","thread_id":"01a1"}"#, Timestamp::from_millis(0));
         let reported = serde_json::to_string(&step.events).unwrap();
-        assert_eq!(reported, r#"[{"type":"system","subtype":"nativeSession","data":{"nativeSessionId":"01a1"}}]"#);
+        assert_eq!(reported, r#"[{"type":"nativeSessionChanged","nativeSessionId":"01a1"}]"#);
 
         let resume = Resume::Session { native_id: "01a1".to_owned(), at: None };
         let resumed = SessionConfig { resume, ..config(Some(ApprovalMode::Plan)) };

@@ -1,8 +1,6 @@
 //! What we ask of the app-server, and its answers.
 
-use multitap_event::{
-    AgentError, AgentErrorKind, AgentType, EventKind, Prompt, Query, Resume, SystemSubtype, Timestamp,
-};
+use multitap_event::{AgentError, AgentErrorKind, AgentType, EventKind, Prompt, Query, Resume, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::decode::{APP_SERVER, Changed, CodexCodec};
@@ -10,6 +8,7 @@ use super::notice::note;
 use super::sandbox::OwnSandbox;
 use super::wire::{Fields, Reply, ReplyError};
 use crate::codec::Step;
+use crate::emit::{commands_event, models, models_event};
 
 /// One thing we ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -225,18 +224,13 @@ fn guess(result: &Fields) -> Option<AgentRequest> {
 
 /// The answer to a question about Codex itself.
 fn reported(what: Query, result: Fields) -> EventKind {
-    let (subtype, data) = match what {
-        Query::Models => (SystemSubtype::MODELS, Map::from_iter([("models".to_owned(), result.list("data").into())])),
-        Query::McpStatus => {
-            (SystemSubtype::MCP_STATUS, Map::from_iter([("mcpServers".to_owned(), result.list("data").into())]))
-        }
-        Query::Commands => {
-            (SystemSubtype::COMMANDS, Map::from_iter([("commands".to_owned(), commands(&result).into())]))
-        }
-        Query::Account => (SystemSubtype::ACCOUNT, result.0),
-        Query::Context => (SystemSubtype::CONTEXT, result.0),
+    let data = match what {
+        Query::Models => return models_event(models(result.list("data"))),
+        Query::Commands => return commands_event(&commands(&result)),
+        Query::McpStatus => Map::from_iter([("mcpServers".to_owned(), result.list("data").into())]),
+        Query::Account | Query::Context => result.0,
     };
-    note(subtype, None, data)
+    note(what.word(), None, data)
 }
 
 /// Slash commands that we carry out, then the skills, which are named in a prompt with a `$`.

@@ -4,7 +4,7 @@ use multitap_event::{AgentCapabilities, AgentType, ApprovalMode, EventKind, Sand
 use serde_json::Value;
 
 use super::settings::Rules;
-use super::wire::Fields;
+use super::wire::{Fields, present};
 use crate::codec::Step;
 use crate::emit::{SessionFacts, SessionMode};
 
@@ -90,7 +90,7 @@ impl Session {
             }
             self.start(out);
         }
-        let mut data = reply.0.clone();
+        let mut data = present(reply.0.clone());
         if let Some(thread) = data.get_mut("thread").and_then(Value::as_object_mut) {
             thread.shift_remove("turns");
         }

@@ -15,7 +15,7 @@ use super::item::{Phase, user_message};
 use super::notice::note;
 use super::session::policy_word;
 use super::turn::TurnOutcome;
-use super::wire::Fields;
+use super::wire::{Fields, present};
 use crate::codec::Step;
 use crate::emit::STORED;
 use crate::emit::{More, Voice};
@@ -88,7 +88,7 @@ impl CodexCodec {
     pub(super) fn session_meta(&mut self, payload: &Fields, out: &mut Step) {
         let id = payload.text("id").or_else(|| payload.text("sessionId")).map(str::to_owned);
         self.session.began(id.as_deref(), STORED, payload, out);
-        let mut data = payload.0.clone();
+        let mut data = present(payload.0.clone());
         // Longer than all the rest, and no setting of the session.
         data.shift_remove("base_instructions");
         let model = data.get("model").and_then(Value::as_str).map(str::to_owned);

@@ -238,8 +238,8 @@ mod tests {
         }
         out.events.clear();
         texts.retract_unfinished(&mut out);
-        let Some(EventKind::System(note)) = out.events.first() else { panic!("{:?}", out.events) };
-        assert_eq!(note.data["messageIds"], serde_json::json!(["b", "a"]));
+        let Some(EventKind::TextRetracted(retraction)) = out.events.first() else { panic!("{:?}", out.events) };
+        assert_eq!(retraction.message_ids, ["b", "a"].map(MessageId::from));
         texts.retract_unfinished(&mut out);
         assert_eq!(out.events.len(), 1);
     }

@@ -1,8 +1,8 @@
 //! A process for each turn: what each is started with, and the commands that come in between.
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentType, Command, EventKind, LaunchError, Mode, Prompt, Query, Resume, SessionConfig,
-    Setting, StatedConfig, SystemSubtype, Timestamp, TurnEnd, TurnStatus, Unsupported,
+    AgentError, AgentErrorKind, AgentType, Command, EventKind, LaunchError, Mode, Prompt, Resume, SessionConfig,
+    Setting, StatedConfig, Timestamp, TurnEnd, TurnStatus, Unsupported,
 };
 use uuid::Uuid;
 
@@ -78,7 +78,8 @@ impl StreamCodec {
     /// Says what nobody would expect of such a session.
     pub(super) fn warn(&mut self, out: &mut Step) {
         if self.runs.as_ref().is_some_and(|runs| runs.mode.is_none()) {
-            let why = "gemini runs one process per turn and cannot ask: tools that change something are left out, unless its own settings allow them";
+            let why = "gemini is run turn by turn and cannot ask: unless its own settings allow them, tools that \
+                change something are left out";
             let warning = AgentError::new(AgentErrorKind::PermissionDenied, why).of(AgentType::Gemini);
             out.events.push(EventKind::Error(warning.warning()));
         }
@@ -110,14 +111,8 @@ impl StreamCodec {
                 out.events.push(EventKind::Error(refused(why).about(Setting::Thinking)));
             }
             Command::Query { what } => {
-                let word = match what {
-                    Query::Commands => SystemSubtype::COMMANDS,
-                    Query::Models => SystemSubtype::MODELS,
-                    Query::McpStatus => SystemSubtype::MCP_STATUS,
-                    Query::Account => SystemSubtype::ACCOUNT,
-                    Query::Context => SystemSubtype::CONTEXT,
-                };
-                let why = unsupported(format!("a question about its {word}"), "without ACP it does not report this");
+                let why =
+                    unsupported(format!("a question about its {}", what.word()), "without ACP it does not report this");
                 out.events.push(EventKind::Error(refused(why.to_string())));
             }
         }

@@ -222,5 +222,5 @@ fn a_recording_without_its_beginning_begins_with_whatever_comes() {
 fn each_of_several_results_has_its_turn() {
     let result = r#"{"type":"result","subtype":"success","is_error":false,"session_id":"s"}"#;
     let types = types(&[r#"{"type":"system","subtype":"init","session_id":"s"}"#, result, result]);
-    assert_eq!(types, ["system", "turnStarted", "turnCompleted", "turnStarted", "turnCompleted"]);
+    assert_eq!(types, ["capabilities", "turnStarted", "turnCompleted", "turnStarted", "turnCompleted"]);
 }

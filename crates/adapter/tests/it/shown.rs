@@ -10,8 +10,10 @@ pub(crate) fn shown(events: &[Event]) -> String {
         for key in ["id", "sessionId", "timestamp", "seq"] {
             event.as_object_mut().unwrap().shift_remove(key);
         }
-        if event["type"] == "system" {
-            shorten(&mut event["data"]);
+        if matches!(event["type"].as_str(), Some("system" | "capabilities"))
+            && let Some(data) = event.get_mut("data")
+        {
+            shorten(data);
         }
         event.to_string()
     });

@@ -1,8 +1,8 @@
 //! Handles commands of clients: prompts, answers, cancel, mode, model, queries.
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentType, ApprovalMode, Command, EventKind, Mode, Prompt, Query, Setting,
-    SystemSubtype,
+    AgentCapabilities, AgentError, AgentErrorKind, AgentModel, AgentType, ApprovalMode, Command, EventKind, Mode,
+    Prompt, Query, Setting, SystemSubtype,
 };
 use serde_json::json;
 
@@ -121,15 +121,16 @@ impl Runner {
     async fn query(&mut self, what: Query) -> Result<(), OwnerGone> {
         match what {
             Query::Commands => {
-                let data = json!({ "commands": slash::table(&self.own) });
-                self.note(SystemSubtype::COMMANDS, None, data).await
+                let commands = Some(slash::table(&self.own));
+                let capabilities = AgentCapabilities { commands, ..AgentCapabilities::default() };
+                self.tell(EventKind::Capabilities(capabilities)).await
             }
             Query::Models => {
                 let offered = providers(&self.setup.env).map(|providers| providers.offered(self.model.name()));
-                let models = offered.unwrap_or_default().into_iter().map(|name| json!({ "name": name }));
-                let models: Vec<_> = models.collect();
-                let data = json!({ "models": models, "current": self.model.name() });
-                self.note(SystemSubtype::MODELS, None, data).await
+                let models = offered.unwrap_or_default().into_iter();
+                let models = models.map(|id| AgentModel { id, ..AgentModel::default() }).collect();
+                let capabilities = AgentCapabilities { models: Some(models), ..AgentCapabilities::default() };
+                self.tell(EventKind::Capabilities(capabilities)).await
             }
             Query::McpStatus => {
                 let servers: Vec<_> = self.toolbox.mcp.changes().iter().map(ServerChange::status).collect();

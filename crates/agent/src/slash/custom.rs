@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{ArgumentSpec, CommandSpec};
+use multitap_event::{AgentCommand, CommandArgument};
 
 /// The largest file that is read.
 const MOST: u64 = 256 * 1024;
@@ -35,13 +35,13 @@ impl CustomCommand {
         Self { name: name.to_owned(), description: described.unwrap_or(first), template: body.trim().to_owned() }
     }
 
-    pub(super) fn shown(&self) -> CommandSpec {
-        let argument = ArgumentSpec {
+    pub(super) fn shown(&self) -> AgentCommand {
+        let argument = CommandArgument {
             name: "text".to_owned(),
             description: "Put into the command's text".to_owned(),
             is_required: false,
         };
-        CommandSpec {
+        AgentCommand {
             name: self.name.clone(),
             description: self.description.clone(),
             arguments: vec![argument],

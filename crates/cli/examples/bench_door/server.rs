@@ -3,10 +3,9 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use multitap_a2a::devtool::SlashCommand;
 use multitap_event::{
-    AgentEnd, AgentKind, AgentType, ClientRef, Command, Door as Way, Draft, EventKind, SessionConfig, SessionId,
-    SessionStart, TextChunk, Timestamp, TurnEnd, TurnStatus, link,
+    AgentCommand, AgentEnd, AgentKind, AgentType, ClientRef, Command, Door as Way, Draft, EventKind, SessionConfig,
+    SessionId, SessionStart, TextChunk, Timestamp, TurnEnd, TurnStatus, link,
 };
 use multitap_hub::{Hub, Journal, Launch, Launching, Linger, Open, Refusal, Session, SessionRecord};
 use multitap_serve::{Access, Door, DoorConfig, Host, Hosted, Limits, Opened, Peer, PeerIdentity, Wanted};
@@ -73,7 +72,7 @@ impl Host for One {
         true
     }
 
-    fn commands(&self) -> Hosted<'_, Option<Vec<SlashCommand>>> {
+    fn commands(&self) -> Hosted<'_, Option<Vec<AgentCommand>>> {
         Box::pin(async { Ok(Some(Vec::new())) })
     }
 

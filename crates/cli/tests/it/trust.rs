@@ -224,6 +224,7 @@ fn another_agent_in_the_same_terminal_is_asked_about_before_it_starts() {
     let Some(terminal) = show(&scene, &["--agent", "builtin", "--model", "rehearsal"]) else { return };
     terminal.shows(READY).unwrap();
     terminal.enter("/resume").unwrap();
+    terminal.shows("resume a session").unwrap();
     terminal.say(id).unwrap();
     terminal.press(&["Enter"]).unwrap();
     let screen = terminal.shows(HEARS).unwrap();

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use multitap_a2a::devtool::SlashCommand;
 use multitap_event::{
-    AgentEnd, AgentKind, ClientRef, Command, Door as Way, Draft, EventKind, SessionConfig, SessionId, Timestamp,
+    AgentCommand, AgentEnd, AgentKind, ClientRef, Command, Door as Way, Draft, EventKind, SessionConfig, SessionId,
+    Timestamp,
 };
 use multitap_hub::{Feed, Hub, Join, JoinFrom, Journal, Linger, Open, Refusal, Session, Told};
 use multitap_remote::{Address, Attach, AttachError, Attached, attach};
@@ -62,7 +62,7 @@ impl Host for One {
         true
     }
 
-    fn commands(&self) -> Hosted<'_, Option<Vec<SlashCommand>>> {
+    fn commands(&self) -> Hosted<'_, Option<Vec<AgentCommand>>> {
         Box::pin(async { Ok(Some(Vec::new())) })
     }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::cursor::Cursor;
 use super::frame::Form;
-use super::service::{Answer, Call, Ran};
+use super::service::{Answer, Call, Ran, slash_command};
 use super::sse;
 use crate::guard::Caller;
 use crate::http::Shared;
@@ -102,7 +102,10 @@ pub(crate) async fn list_commands(State(door): State<Shared>, Extension(caller):
     let form = Form { dialect: Dialect::V0_3, spelling: Spelling::Coder };
     let call = Call { caller, form, extension: true, after: None, client_id: None };
     match door.a2a().list_commands(&door, &call, shared.as_ref()).await {
-        Ok(commands) => axum::Json(devtool::coder::command_list(&commands)).into_response(),
+        Ok(commands) => {
+            let commands: Vec<_> = commands.into_iter().map(slash_command).collect();
+            axum::Json(devtool::coder::command_list(&commands)).into_response()
+        }
         Err(error) => problem(&error),
     }
 }

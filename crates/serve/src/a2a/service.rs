@@ -18,6 +18,7 @@ use tokio::sync::OnceCell;
 
 pub(crate) use self::command::Ran;
 use self::listed::Listed;
+pub(crate) use self::listed::slash_command;
 pub(crate) use self::message::shows_coder;
 use self::notices::Notices;
 pub(crate) use self::opening::{Begun, Opening, Prepared};

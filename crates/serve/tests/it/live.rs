@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
-use multitap_a2a::devtool::SlashCommand;
 use multitap_event::{
-    AgentEnd, AgentKind, ClientRef, Command, Door as Way, Draft, EventKind, Prompt, SessionConfig, SessionId, Timestamp,
+    AgentCommand, AgentEnd, AgentKind, ClientRef, Command, Door as Way, Draft, EventKind, Prompt, SessionConfig,
+    SessionId, Timestamp,
 };
 use multitap_hub::{Hub, Journal, Open, Refusal, Session, SessionRecord};
 use multitap_serve::{Access, Door, Host, Hosted, Limits, Opened, Peer, PeerIdentity, Wanted};
@@ -70,7 +70,7 @@ impl Host for Sessions {
         self.journal.clone()
     }
 
-    fn commands(&self) -> Hosted<'_, Option<Vec<SlashCommand>>> {
+    fn commands(&self) -> Hosted<'_, Option<Vec<AgentCommand>>> {
         Box::pin(async { Ok(Some(Vec::new())) })
     }
 

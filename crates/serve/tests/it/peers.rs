@@ -3,8 +3,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use multitap_a2a::devtool::SlashCommand;
-use multitap_event::{ClientRef, SessionId};
+use multitap_event::{AgentCommand, ClientRef, SessionId};
 use multitap_hub::{Journal, JournalError, Refusal, Session, SessionRecord, Unusable};
 use multitap_serve::{Access, Door, Host, Hosted, Limits, Opened, Peer, PeerIdentity, Wanted};
 
@@ -58,7 +57,7 @@ impl Host for Slow {
         Arc::new(Unusable(JournalError::Full))
     }
 
-    fn commands(&self) -> Hosted<'_, Option<Vec<SlashCommand>>> {
+    fn commands(&self) -> Hosted<'_, Option<Vec<AgentCommand>>> {
         Box::pin(async { Ok(Some(Vec::new())) })
     }
 

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use multitap_a2a::devtool::SlashCommand;
-use multitap_event::{ClientRef, SessionId};
+use multitap_event::{AgentCommand, ClientRef, SessionId};
 use multitap_hub::{Journal, JournalError, Refusal, Session, SessionRecord, Unusable};
 use multitap_serve::{Access, Door, DoorConfig, DoorError, Host, Hosted, Limits, Opened, Peer, PeerIdentity, Wanted};
 use serde_json::Value;
@@ -44,7 +43,7 @@ impl Host for Nobody {
         Arc::new(Unusable(JournalError::Full))
     }
 
-    fn commands(&self) -> Hosted<'_, Option<Vec<SlashCommand>>> {
+    fn commands(&self) -> Hosted<'_, Option<Vec<AgentCommand>>> {
         Box::pin(async { Ok(Some(Vec::new())) })
     }
 

@@ -1,10 +1,9 @@
 //! What the agent offers: its commands, models and approval modes, as far as it reports them. Pure.
 
-use multitap_event::{ApprovalMode, ClientRef, ClientRole};
-use serde_json::{Map, Value};
+use multitap_event::{AgentCapabilities, AgentModel, ApprovalMode, ClientRef, ClientRole};
 
 use super::SessionView;
-use crate::commands::{self, Offered};
+use crate::commands::Offered;
 use crate::complete::Item;
 
 /// The modes that Shift+Tab goes through.
@@ -35,28 +34,24 @@ impl AgentOffer {
         self.ceiling = mode;
     }
 
-    pub(super) fn read_commands(&mut self, data: &Map<String, Value>) {
-        self.commands = Some(commands::read(data));
+    /// What the agent reports of itself; absent fields have not changed.
+    pub(super) fn learn(&mut self, capabilities: &AgentCapabilities) {
+        if let Some(commands) = &capabilities.commands {
+            self.commands = Some(commands.iter().map(Offered::from).collect());
+        }
+        if let Some(models) = &capabilities.models {
+            let item = |model: &AgentModel| {
+                let does = [model.name.as_deref(), Some(model.description.as_str())].into_iter().flatten();
+                let does = does.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" · ");
+                Item::new(&model.id, does)
+            };
+            self.models = models.iter().map(item).collect();
+        }
     }
 
     /// Whether the agent can forget the conversation by itself.
     pub(super) fn can_clear(&self) -> bool {
         self.commands.iter().flatten().any(|offered| offered.name == "clear")
-    }
-
-    /// Reads a list of models. Every agent names the fields in its own way.
-    pub(super) fn read_models(&mut self, data: &Map<String, Value>) {
-        let item = |value: &Value| {
-            let text = |key: &str| value.get(key).and_then(Value::as_str);
-            let names = ["value", "modelId", "id", "model", "name"];
-            let name = value.as_str().or_else(|| names.into_iter().find_map(text))?;
-            let title = text("displayName").or_else(|| text("name")).filter(|title| *title != name);
-            let does = [title, text("description")].into_iter().flatten().collect::<Vec<_>>().join(" · ");
-            let hidden = value.get("hidden").and_then(Value::as_bool).unwrap_or_default();
-            (!hidden).then(|| Item::new(name, does))
-        };
-        let list = data.get("models").and_then(Value::as_array);
-        self.models = list.into_iter().flatten().filter_map(item).collect();
     }
 
     /// The modes that the running agent can be switched to, and that this client may choose.

@@ -177,11 +177,11 @@ fn a_pasted_block_is_no_shell_line() {
 fn the_agents_commands_are_asked_for_once_and_offered() {
     let mut screen = Screen::new(AgentType::Builtin);
     assert_eq!(screen.keys("/mem"), [Effect::Query(multitap_event::Query::Commands)]);
-    let told = json!({ "subtype": "commands", "data": { "commands": [
+    let told = json!({ "commands": [
         { "name": "memory", "subCommands": [{ "name": "show" }, { "name": "add", "arguments": [{ "name": "text", "isRequired": true }] }] },
         { "name": "model", "description": "hidden by ours" },
-    ] } });
-    screen.tell("system", &told);
+    ] });
+    screen.tell("capabilities", &told);
     assert!(screen.offered().contains(&"/memory"), "{:?}", screen.offered());
     screen.keys("<back><back>");
     assert_eq!(screen.offered().iter().filter(|shown| shown.starts_with("/model")).count(), 1);
@@ -332,12 +332,10 @@ fn a_model_is_chosen_among_those_the_agent_names() {
     screen.model.agent.commands = Some(Vec::new());
     let asked = screen.keys("/model<enter>");
     assert!(asked.contains(&Effect::Query(multitap_event::Query::Models)), "{asked:?}");
-    let models = json!({ "subtype": "models", "data": { "models": [
-        { "value": "default", "displayName": "Default" }, { "id": "gpt", "hidden": true }, { "modelId": "opus" },
-    ] } });
-    screen.tell("system", &models);
+    let models = json!({ "models": [{ "id": "default", "name": "Default" }, { "id": "opus" }] });
+    screen.tell("capabilities", &models);
     assert_eq!(screen.keys("<down><enter>"), [Effect::SetModel("opus".to_owned())]);
-    screen.tell("system", &models);
+    screen.tell("capabilities", &models);
     assert!(screen.model.overlay.is_none(), "nobody asked this time");
     let sent = screen.keys("/model op<enter>");
     assert!(sent.contains(&Effect::SetModel("op".to_owned())), "there are models that no list has: {sent:?}");

@@ -175,8 +175,8 @@ fn names_of_clients_and_lists_are_seen_whole() {
     let mut play = Play::new(100, 20);
     play.tell(&json!({ "type": "clientJoined", "client": { "client": "a\u{1b}]x\u{202e}\nb", "door": "a2a", "clientId": "c" } }));
     play.tell(&json!({ "type": "modelChanged", "model": "m\u{200b}\u{1b}[2J" }));
-    let data = json!({ "commands": [{ "name": "zz", "description": "does\u{1b}]0;hidden\u{7} it" }] });
-    play.tell(&json!({ "type": "system", "subtype": "commands", "data": data }));
+    let commands = json!([{ "name": "zz", "description": "does\u{1b}]0;hidden\u{7} it" }]);
+    play.tell(&json!({ "type": "capabilities", "commands": commands }));
     play.write("/zz");
     let shown = letters(&play);
     for part in ["a␛]x\\u202e␊bjoined", "m\\u200b␛[2J", "does␛]0;hidden␇it"] {

@@ -32,9 +32,9 @@ const STATES: &[State] = &[
     ("composer_busy", 10, |play| drop(play.tell(&json!({ "type": "turnStarted", "turnId": "t" })))),
     ("complete_command", 16, |play| {
         started(play);
-        play.tell(&json!({ "type": "system", "subtype": "commands", "data": { "commands": [
-            { "name": "review", "description": "look at the changes of this branch, and say what is wrong with them", "argumentHint": "[BRANCH]" },
-        ] } }));
+        play.tell(&json!({ "type": "capabilities", "commands": [
+            { "name": "review", "description": "look at the changes of this branch, and say what is wrong with them", "arguments": [{ "name": "BRANCH" }] },
+        ] }));
         play.write("/");
         play.press(KeyCode::Down);
     }),
@@ -86,9 +86,9 @@ const STATES: &[State] = &[
     ("models", 16, |play| {
         started(play);
         command(play, "/model");
-        play.tell(&json!({ "type": "system", "subtype": "models", "data": { "models": [
-            { "value": "opus", "displayName": "Opus", "description": "for hard things, and for those that take a while" }, { "value": "sonnet" },
-        ] } }));
+        play.tell(&json!({ "type": "capabilities", "models": [
+            { "id": "opus", "name": "Opus", "description": "for hard things, and for those that take a while" }, { "id": "sonnet" },
+        ] }));
     }),
     ("sessions", 16, |play| {
         let one = |id: &str, title: &str, about: &str| ResumableSession {

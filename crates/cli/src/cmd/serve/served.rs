@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use multitap_a2a::devtool::SlashCommand;
-use multitap_event::{AgentKind, ClientRef, Door, Mode, SessionConfig, SessionId};
+use multitap_event::{AgentCommand, AgentKind, ClientRef, Door, Mode, SessionConfig, SessionId};
 use multitap_hub::{Journal, JournalError, Linger, Open, OpenError, Refusal, Session, SessionRecord, Which};
 use multitap_serve::{Host as ServeHost, Hosted, Opened, Peer, PeerIdentity, Wanted};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -227,12 +226,13 @@ impl ServeHost for Served {
         self.inner.host.journal().clone()
     }
 
-    fn commands(&self) -> Hosted<'_, Option<Vec<SlashCommand>>> {
+    fn commands(&self) -> Hosted<'_, Option<Vec<AgentCommand>>> {
         let inner = self.inner.clone();
         Box::pin(blocking(move || {
             let config = inner.grant(Wanted::bare(ClientRef::new("commands", Door::Host)))?.config;
             let folder = inner.roots.first().map_or(Path::new("."), PathBuf::as_path);
-            Ok((config.agent == AgentKind::Builtin).then(|| door::commands(folder)))
+            Ok((config.agent == AgentKind::Builtin)
+                .then(|| multitap_agent::commands(settings::home().as_deref(), folder)))
         }))
     }
 

@@ -1,11 +1,12 @@
 //! Slash commands: listed, and run as prompts of their own.
 
-use multitap_a2a::devtool::{CommandExecution, CommandStatus, SlashCommand, ToolCallConfirmation};
+use multitap_a2a::devtool::{CommandExecution, CommandStatus, ToolCallConfirmation};
 use multitap_a2a::{CommandExecute, Error, Request};
-use multitap_event::{Details, SessionId};
+use multitap_event::{AgentCommand, Details, SessionId};
 use multitap_hub::Session;
 use serde_json::{Value, json};
 
+use super::listed::slash_command;
 use super::opening::{Action, Opening, Prepared};
 use super::{Answer, Call, Item, Service, message};
 use crate::a2a::follow::Follow;
@@ -18,7 +19,8 @@ impl Service {
     /// `commands/get`.
     pub(super) async fn commands(&self, door: &Shared, call: &Call, context: Option<String>) -> Result<String, Error> {
         let session = self.command_session(door, call, context).await?;
-        Ok(json!({ "commands": self.list_commands(door, call, session.as_ref()).await? }).to_string())
+        let commands = self.list_commands(door, call, session.as_ref()).await?.into_iter().map(slash_command);
+        Ok(json!({ "commands": commands.collect::<Vec<_>>() }).to_string())
     }
 
     async fn command_session(
@@ -203,7 +205,7 @@ fn line(execute: &CommandExecute) -> String {
 
 /// Whether there is such a command, and what it cannot do without is there. A sub-command may be a part of the path or
 /// of a name with spaces.
-fn check(commands: &[SlashCommand], execute: &CommandExecute) -> Result<(), String> {
+fn check(commands: &[AgentCommand], execute: &CommandExecute) -> Result<(), String> {
     let path = execute.command_path.join(" ");
     let path = path.trim().trim_start_matches('/');
     if path.is_empty() {

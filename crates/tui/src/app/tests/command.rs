@@ -6,8 +6,8 @@ use super::*;
 fn enter_runs_a_command_that_is_typed_and_no_other() {
     let with_commands = || {
         let mut screen = Screen::new(AgentType::Claude);
-        let commands = json!([{ "name": "reload-plugins" }, { "name": "compact" }, { "name": "context" }, { "name": "review", "argumentHint": "[FILE]" }]);
-        screen.tell("system", &json!({ "subtype": "commands", "data": { "commands": commands } }));
+        let commands = json!([{ "name": "reload-plugins" }, { "name": "compact" }, { "name": "context" }, { "name": "review", "arguments": [{ "name": "[FILE]" }] }]);
+        screen.tell("capabilities", &json!({ "commands": commands }));
         screen
     };
     // A command that nobody has never reaches the model as words, nor runs another one.

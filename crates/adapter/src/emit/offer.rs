@@ -1,0 +1,169 @@
+//! The commands and models that agents list, each in its own words, as capabilities.
+
+use std::collections::HashMap;
+
+use multitap_event::{AgentCapabilities, AgentCommand, AgentModel, CommandArgument, EventKind};
+use serde::Deserialize as _;
+use serde_json::Value;
+
+/// Levels that a name with spaces may have. The spaces after that belong to the last name.
+const DEEPEST: usize = 8;
+
+/// Reports the commands an agent listed.
+pub(crate) fn commands_event(list: &[Value]) -> EventKind {
+    EventKind::Capabilities(AgentCapabilities { commands: Some(commands(list)), ..AgentCapabilities::default() })
+}
+
+/// Reports the models an agent listed.
+pub(crate) fn models_event(models: Vec<AgentModel>) -> EventKind {
+    EventKind::Capabilities(AgentCapabilities { models: Some(models), ..AgentCapabilities::default() })
+}
+
+/// Commands with spaces in their names become sub-commands: some agents list `memory show` beside `memory`.
+pub(crate) fn commands(list: &[Value]) -> Vec<AgentCommand> {
+    let mut top = Level::default();
+    list.iter().filter_map(command).for_each(|command| top.add(command, 1));
+    top.into_commands()
+}
+
+/// Models that an agent hides are left out.
+pub(crate) fn models(list: &[Value]) -> Vec<AgentModel> {
+    let model = |value: &Value| {
+        let text = |key: &str| value.get(key).and_then(Value::as_str);
+        let ids = ["value", "modelId", "id", "model", "name"];
+        let id = value.as_str().or_else(|| ids.into_iter().find_map(text))?;
+        let name = text("displayName").or_else(|| text("name")).filter(|name| *name != id);
+        let is_hidden = value.get("hidden").and_then(Value::as_bool).unwrap_or_default();
+        let description = text("description").unwrap_or_default().to_owned();
+        (!is_hidden).then(|| AgentModel { id: id.to_owned(), name: name.map(str::to_owned), description })
+    };
+    list.iter().filter_map(model).collect()
+}
+
+fn command(value: &Value) -> Option<AgentCommand> {
+    let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
+    let name = value.as_str().unwrap_or_else(|| text("name")).trim_start_matches('/').to_owned();
+    // Some agents only hint at arguments.
+    let hint = value.get("argumentHint").or_else(|| value.pointer("/input/hint")).and_then(Value::as_str);
+    let hint = hint.filter(|hint| !hint.is_empty());
+    let listed = value.get("arguments").or_else(|| value.get("args")).and_then(Value::as_array);
+    let arguments = match listed {
+        Some(listed) => listed.iter().filter_map(|argument| CommandArgument::deserialize(argument).ok()).collect(),
+        None => hint
+            .map(|hint| CommandArgument { name: hint.to_owned(), ..CommandArgument::default() })
+            .into_iter()
+            .collect(),
+    };
+    let below = value.get("subCommands").or_else(|| value.get("sub_commands")).and_then(Value::as_array);
+    let sub_commands = below.into_iter().flatten().filter_map(command).collect();
+    let description = text("description").to_owned();
+    (!name.is_empty()).then_some(AgentCommand { name, description, arguments, sub_commands })
+}
+
+/// Commands beside each other, each with those below it.
+#[derive(Default)]
+struct Level {
+    commands: Vec<(AgentCommand, Self)>,
+    places: HashMap<String, usize>,
+}
+
+impl Level {
+    fn add(&mut self, mut command: AgentCommand, depth: usize) {
+        if let Some((above, below)) = command.name.split_once(char::is_whitespace).filter(|_| depth < DEEPEST) {
+            let (above, below) = (above.to_owned(), below.trim().to_owned());
+            command.name = below;
+            self.named(above).1.add(command, depth + 1);
+            return;
+        }
+        let (known, below) = self.named(command.name.clone());
+        for sub_command in std::mem::take(&mut command.sub_commands) {
+            below.add(sub_command, DEEPEST);
+        }
+        // It may be there already without its description, because a sub-command came first.
+        *known = command;
+    }
+
+    fn named(&mut self, name: String) -> &mut (AgentCommand, Self) {
+        let place = *self.places.entry(name.clone()).or_insert(self.commands.len());
+        if place == self.commands.len() {
+            self.commands.push((AgentCommand { name, ..AgentCommand::default() }, Self::default()));
+        }
+        &mut self.commands[place]
+    }
+
+    fn into_commands(self) -> Vec<AgentCommand> {
+        let whole =
+            |(command, below): (AgentCommand, Self)| AgentCommand { sub_commands: below.into_commands(), ..command };
+        self.commands.into_iter().map(whole).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn names(commands: &[AgentCommand]) -> Vec<&str> {
+        commands.iter().map(|command| command.name.as_str()).collect()
+    }
+
+    fn read(list: &Value) -> Vec<AgentCommand> {
+        commands(list.as_array().unwrap())
+    }
+
+    /// R000-45: Gemini lists its sub-commands beside their commands, in any order.
+    #[test]
+    fn a_name_with_spaces_is_a_sub_command() {
+        let commands = read(&json!([
+            { "name": "memory show", "description": "Show" },
+            { "name": "memory", "description": "Memory" },
+            { "name": "/extensions list" },
+            { "name": "memory  add", "input": { "hint": "text" } },
+            "init",
+        ]));
+        assert_eq!(names(&commands), ["memory", "extensions", "init"]);
+        assert_eq!(commands[0].description, "Memory");
+        assert_eq!(names(&commands[0].sub_commands), ["show", "add"]);
+        assert_eq!(commands[0].sub_commands[1].arguments[0].name, "text");
+        assert_eq!(names(&commands[1].sub_commands), ["list"]);
+    }
+
+    #[test]
+    fn the_words_of_every_agent_are_understood() {
+        let commands = read(&json!([
+            "/init",
+            { "name": "review", "description": "Look", "argumentHint": "FILE" },
+            { "name": "memory", "subCommands": [{ "name": "add", "arguments": [{ "name": "text", "isRequired": true }] }] },
+            { "description": "nothing" },
+        ]));
+        assert_eq!(names(&commands), ["init", "review", "memory"]);
+        assert_eq!(commands[1].arguments[0].name, "FILE");
+        assert!(commands[2].sub_commands[0].arguments[0].is_required);
+
+        let list = [json!("haiku"), json!({ "value": "opus", "displayName": "Opus", "description": "Large" })];
+        let hidden = json!({ "id": "old", "hidden": true });
+        let models = models(&[&list[..], &[hidden]].concat());
+        let opus = AgentModel { id: "opus".into(), name: Some("Opus".into()), description: "Large".into() };
+        assert_eq!(models, [AgentModel { id: "haiku".into(), ..AgentModel::default() }, opus]);
+    }
+
+    /// Each name was once compared with all others.
+    #[test]
+    fn an_agent_may_have_very_many_commands() {
+        let names = (0..100_000).flat_map(|number| [format!("c{number}"), format!("all s{number}")].map(Value::from));
+        let commands = commands(&names.collect::<Vec<_>>());
+        assert_eq!((commands.len(), commands[1].sub_commands.len()), (100_001, 100_000));
+    }
+
+    /// Each space was once a level, and a long name took all of the stack.
+    #[test]
+    fn a_name_makes_few_levels_whatever_it_holds() {
+        let mut level = commands(&["a ".repeat(1_000_000).into()]);
+        let mut depth = 0;
+        while let Some(command) = level.pop() {
+            (depth, level) = (depth + 1, command.sub_commands);
+        }
+        assert_eq!(depth, DEEPEST);
+    }
+}
