@@ -79,8 +79,8 @@ fn what_an_agent_cannot_be_told_of_a_server_is_said() {
     assert!(run.stderr.contains("claude cannot honour mcpServers.tiny.includeTools"), "{run:#?}");
     user_settings(&scene, r#"{"mcpServers": {"tiny": {"command": "true", "timeout": 5, "trust": true}}}"#);
     let run = scene.run(&["-p", "hello", "--agent", "acp:/bin/false"]);
-    assert!(run.stderr.contains("mcpServers.tiny.trust: acp has no such setting and asks"), "{run:#?}");
-    assert!(run.stderr.contains("mcpServers.tiny.timeout: acp has no such setting and waits"), "{run:#?}");
+    assert!(run.stderr.contains("mcpServers.tiny.trust: acp does not support it and asks"), "{run:#?}");
+    assert!(run.stderr.contains("mcpServers.tiny.timeout: acp does not support it and waits"), "{run:#?}");
 }
 
 #[test]

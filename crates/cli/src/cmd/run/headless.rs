@@ -31,8 +31,8 @@ const END_PATIENCE: Duration = Duration::from_secs(5);
 /// After an interrupt: how long whoever reads stdout has to take a last line.
 const WRITE_PATIENCE: Duration = Duration::from_secs(1);
 
-const NOBODY: &str = "denied: nobody can approve in -p mode. Use --approval-mode or --allow-tool";
-const INPUT_ENDED: &str = "denied: nobody can approve, because the input has ended";
+const NOBODY: &str = "nobody can approve in -p mode. Use --approval-mode or --allow-tool";
+const INPUT_ENDED: &str = "nobody can approve, because the input has ended";
 
 /// A live session and its surroundings.
 pub(super) struct Headless<'a> {

@@ -381,5 +381,5 @@ fn mismatch(task: &str, session: &SessionId) -> Error {
 }
 
 fn unknown_context(context: &str) -> Error {
-    Error::invalid_params(format!("message.contextId: unknown context {context}; omit it to begin a new one"))
+    Error::invalid_params(format!("message.contextId: there is no context {context}; omit it to begin a new one"))
 }
