@@ -48,7 +48,7 @@ fn an_unknown_name_goes_where_it_can_only_go() {
     assert_eq!(named(&local, "qwen/qwen3-coder:30b"), "openai/qwen/qwen3-coder:30b");
     assert_eq!(
         named(&providers(ALL_KEYS), "mistral/large"),
-        "there is no provider 'mistral': say anthropic/large, openai/large, gemini/large or rehearsal"
+        "unknown provider 'mistral': use anthropic/large, openai/large, gemini/large or rehearsal"
     );
     assert_eq!(
         named(&providers(ALL_KEYS), "openai/"),
