@@ -80,7 +80,7 @@ pub enum Incompatible {
     Version { name: String, theirs: Box<Version>, ours: Box<Version> },
     #[error("the agent gives no version of the extension {name} (in {uri}), this client speaks {ours}")]
     NoVersion { name: String, uri: String, ours: Version },
-    #[error("the agent offers {theirs}, which is another extension than {ours}")]
+    #[error("the agent offers {theirs}, not {ours}")]
     Other { theirs: String, ours: String },
 }
 

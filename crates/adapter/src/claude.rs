@@ -121,7 +121,8 @@ fn arguments(config: &SessionConfig, native_id: Option<&str>) -> Result<Vec<Stri
             add_options(&mut args, "--settings", [r#"{"sandbox":{"enabled":false}}"#]);
         }
         Some(mode @ (SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite)) => {
-            let why = "it has no such sandbox; `--approval-mode plan` reads only, `ask` asks before each change";
+            let why =
+                "it has no such sandbox; use `--approval-mode plan` to only read, or `ask` to ask before each change";
             return Err(unsupported(format!("sandbox {}", mode.option_word()), why));
         }
     }
@@ -130,7 +131,7 @@ fn arguments(config: &SessionConfig, native_id: Option<&str>) -> Result<Vec<Stri
     }
     match &config.resume {
         Resume::New if config.fork => {
-            return Err(unsupported("fork", "there is nothing to fork without a session to resume or continue"));
+            return Err(unsupported("fork", "fork needs a session to resume or continue"));
         }
         Resume::New => {}
         Resume::Latest => args.push("--continue".to_owned()),

@@ -22,7 +22,7 @@ pub trait Codec: Send + 'static {
     /// What an edited answer would make of the call it is about, or why the agent cannot run that. Changes nothing.
     /// Most agents run the call that they asked about and no other.
     fn edited(&self, _decide: &Decide) -> Result<EditedCall, String> {
-        Err("the agent takes no edited answers".to_owned())
+        Err("the agent does not support edited answers".to_owned())
     }
     /// Nothing more comes: close what is open, end the turn and the session. Only the first call does something.
     fn end(&mut self, end: End<'_>, now: Timestamp) -> Step;

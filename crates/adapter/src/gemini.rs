@@ -95,7 +95,7 @@ fn shared_arguments(config: &SessionConfig, args: &mut Vec<String>) -> Result<()
 fn check(config: &SessionConfig) -> Result<(), Unsupported> {
     let given = [
         ("append system prompt", config.append_system_prompt.is_some(), "it can only replace its whole prompt"),
-        ("max turns", config.max_turns.is_some(), "it reads a limit only from its settings (model.maxSessionTurns)"),
+        ("max turns", config.max_turns.is_some(), "it has this limit only in its own settings (model.maxSessionTurns)"),
         ("output schema", config.output_schema.is_some(), "it has no such thing"),
         (
             "blocked tools by command",
@@ -112,12 +112,12 @@ fn check(config: &SessionConfig) -> Result<(), Unsupported> {
         (
             "checkpointing",
             config.checkpointing && !settings::takes_checkpoints(config),
-            "it is switched on only in its own settings (general.checkpointing.enabled), which are yours to write",
+            "only your own Gemini settings can enable it (general.checkpointing.enabled)",
         ),
         (
             "sandbox workspace-write with resume",
             config.sandbox == Some(SandboxMode::WorkspaceWrite) && config.resume != Resume::New,
-            "inside the sandbox it would not see the settings that keep a resumed conversation safe",
+            "in the sandbox it cannot see the settings that protect a resumed conversation",
         ),
     ];
     Unsupported::first(AgentType::Gemini, given)

@@ -70,18 +70,17 @@ impl StoredSession {
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     #[error(
-        "multitap does not know where agents of kind {0} keep their conversations; \
-         it can list those of {with_stores}",
+        "multitap cannot list the conversations of {0}, only those of {with_stores}",
         with_stores = agents_with_stores()
     )]
     NoStore(AgentType),
-    #[error("cannot tell where {0} keeps its conversations: there is no home folder")]
+    #[error("cannot find the conversations of {0}: there is no home folder")]
     NoHome(AgentType),
     #[error("{agent} has no conversation {wanted}")]
     NotFound { agent: AgentType, wanted: String },
     #[error("{agent} has no conversation in {}", folder.display())]
     NoneHere { agent: AgentType, folder: PathBuf },
-    #[error("{wanted} may be any of {} conversations of {agent}: {}", ids.len(), ids.join(", "))]
+    #[error("{wanted} matches {} conversations of {agent}: {}", ids.len(), ids.join(", "))]
     Ambiguous { agent: AgentType, wanted: String, ids: Vec<String> },
     #[error("cannot read {}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },

@@ -113,7 +113,7 @@ pub(crate) struct SignInPlaces {
 pub(crate) struct Store {
     pub(crate) list: fn(&Path, Option<&Here>) -> Vec<StoredSession>,
     pub(crate) entries: fn(&StoredSession) -> Box<dyn Entries>,
-    /// Finds a conversation by the number that the agent gives it, where it numbers them.
+    /// Finds a conversation by its number, if the agent numbers them.
     pub(crate) numbered: Option<Numbered>,
 }
 

@@ -1,4 +1,4 @@
-//! Native lines as such: what type they claim to be, and the event for those that nobody understands.
+//! Native lines of any agent: their type, and the event for unknown ones.
 
 use std::borrow::Cow;
 use std::ops::Deref;

@@ -1,6 +1,6 @@
-//! What is set for an MCP server and an agent has no word for: said in another way, refused, or left out.
+//! Settings of MCP servers that an agent does not support: expressed in another way, refused, or left out.
 //!
-//! What an agent does have words for is written in its own folder. A setting that keeps tools away is never left out.
+//! Supported settings are translated in the agent's own folder. A setting that restricts tools is never left out.
 
 use std::path::Path;
 
@@ -34,15 +34,19 @@ pub(crate) fn check(config: &SessionConfig) -> Result<(), Unsupported> {
     for (name, server) in &config.mcp_servers {
         let known = abilities(agent, name);
         let no_rule = if known.rules_misread_underscores {
-            "its rules do not hold for a server with an underscore in its name"
+            "its rules do not apply to a server with an underscore in its name"
         } else {
-            "it takes all tools of a server"
+            "it always uses all tools of a server"
         };
         let elsewhere = matches!(&server.reach, McpReach::Stdio { cwd: Some(_), .. });
         let given = [
-            ("includeTools", !known.include_tools && server.include_tools.is_some(), "it takes all tools of a server"),
+            (
+                "includeTools",
+                !known.include_tools && server.include_tools.is_some(),
+                "it always uses all tools of a server",
+            ),
             ("excludeTools", !known.exclude_tools && !server.exclude_tools.is_empty(), no_rule),
-            ("cwd", !known.cwd && elsewhere, "it starts servers in its own folder"),
+            ("cwd", !known.cwd && elsewhere, "it always starts servers in its own folder"),
         ];
         if let Some((key, _, why)) = given.into_iter().find(|(_, given, _)| *given) {
             return Err(Unsupported::new(agent, format!("mcpServers.{name}.{key}"), why));
@@ -62,7 +66,7 @@ pub fn left_out(config: &SessionConfig) -> Vec<String> {
             ("trust", !known.trust && server.trust, "asks as its own settings say"),
         ];
         let left = left.into_iter().filter(|(_, left, _)| *left);
-        left.map(|(key, _, does)| format!("mcpServers.{name}.{key}: {agent} has no such setting and {does}"))
+        left.map(|(key, _, does)| format!("mcpServers.{name}.{key}: {agent} does not support it and {does}"))
             .collect::<Vec<_>>()
     };
     config.mcp_servers.iter().flat_map(of).collect()
@@ -97,7 +101,7 @@ mod tests {
         let refused = check(&config(AgentKind::Claude, include)).unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "claude cannot honour mcpServers.x.includeTools: it takes all tools of a server"
+            "claude cannot honour mcpServers.x.includeTools: it always uses all tools of a server"
         );
         check(&config(AgentKind::Codex, include)).unwrap();
         let exclude = |server: &mut McpServer| server.exclude_tools = vec!["a".to_owned()];

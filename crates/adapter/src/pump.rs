@@ -311,7 +311,7 @@ impl<C: Codec> Pump<C> {
         Ok(None)
     }
 
-    /// Sees to it that nothing of the process is left.
+    /// Ends what is left of the process.
     async fn conclude(&mut self, child: &mut Child, over: LoopEnd) -> Ended {
         let (agent, start_timeout) = (self.agent, self.start_timeout.as_secs_f32());
         match over {
@@ -328,10 +328,10 @@ impl<C: Codec> Pump<C> {
             LoopEnd::Overdue(overdue) => {
                 let exit = self.stop(child).await;
                 let message = match overdue {
-                    Overdue::Output => format!("{agent} said nothing for {start_timeout} s and was stopped"),
+                    Overdue::Output => format!("{agent} reported nothing for {start_timeout} s and was stopped"),
                     Overdue::TurnEnd | Overdue::Exit => {
                         let patience = AFTER_CANCEL.as_secs();
-                        format!("{agent} went on for {patience} s with a turn that was cancelled; it was stopped")
+                        format!("{agent} continued a cancelled turn for {patience} s and was stopped")
                     }
                 };
                 let why = self.error(AgentErrorKind::Timeout, message, &exit);
@@ -420,7 +420,7 @@ impl<C: Codec> Pump<C> {
             StdinClosed::Closed => AgentErrorKind::ProtocolError,
             StdinClosed::NotReading => AgentErrorKind::Timeout,
         };
-        let error = AgentError::new(kind, format!("{} did not take a command: {why}", self.agent)).of(self.agent);
+        let error = AgentError::new(kind, format!("{} did not accept a command: {why}", self.agent)).of(self.agent);
         Draft::new(Timestamp::now(), EventKind::Error(error))
     }
 

@@ -45,7 +45,7 @@ enum ChatLine {
 pub(crate) enum ChatError {
     #[error("there is no conversation '{0}' of the built-in agent")]
     NotFound(String),
-    #[error("'{0}' is no name for a conversation: use letters, digits, - and _")]
+    #[error("'{0}' is not a valid name: use letters, digits, - and _")]
     BadName(String),
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },

@@ -42,19 +42,19 @@ pub(crate) struct Word {
 /// Why it is not certain which programs a shell command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Uncertain {
-    #[error("it puts something in the place of a variable or a command")]
+    #[error("it contains variables or command substitutions")]
     Substitution,
-    #[error("it reads from or writes to a file")]
+    #[error("it redirects input or output")]
     Redirection,
-    #[error("it has commands within commands")]
+    #[error("it contains nested commands")]
     Group,
     #[error("it sets a variable")]
     Assignment,
-    #[error("its braces make several words of one")]
+    #[error("it contains brace expansions")]
     Braces,
-    #[error("which program it runs depends on the files around it")]
+    #[error("the files around it decide which program it runs")]
     Guess,
-    #[error("it is not whole")]
+    #[error("it is incomplete")]
     Broken,
 }
 

@@ -83,8 +83,8 @@ impl Gate {
         }
         match Script::parse(command) {
             Ok(script) if !script.hides_commands() => Ok(()),
-            Ok(_) => Err("it runs commands that cannot be seen: write them out".to_owned()),
-            Err(_) => Err("what it would run cannot be read with certainty: use plain commands".to_owned()),
+            Ok(_) => Err("it runs commands that are not visible: write them out".to_owned()),
+            Err(_) => Err("it cannot be parsed with certainty: use plain commands".to_owned()),
         }
     }
 }

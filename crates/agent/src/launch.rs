@@ -181,7 +181,7 @@ async fn sandbox(config: &SessionConfig, folders: &[PathBuf], keeper: &Keeper) -
     let Some(mode) = config.sandbox else { return Ok(None) };
     let effort = if config.sandbox_best_effort { Enforcement::Best } else { Enforcement::Full };
     Sandbox::set_up(mode, folders, effort, keeper).await.map_err(|error| {
-        let why = format!("{error}; --sandbox-best-effort accepts less");
+        let why = format!("{error}. To start with less protection: --sandbox-best-effort");
         unsupported(&format!("--sandbox {}", mode.option_word()), &why).into()
     })
 }
@@ -212,12 +212,12 @@ fn unsupported(setting: &str, why: &str) -> Unsupported {
 fn check(config: &SessionConfig) -> Result<(), Unsupported> {
     let at_a_message = matches!(&config.resume, Resume::Session { at: Some(_), .. });
     for (asked, setting, why) in [
-        (!config.agent_args.is_empty(), "--agent-arg", "it runs inside Multitap and takes no arguments"),
+        (!config.agent_args.is_empty(), "--agent-arg", "it runs inside Multitap and has no arguments"),
         (config.program.is_some(), "agents.builtin.command", "it runs inside Multitap and has no program"),
         (config.permission_path == PermissionPath::Mcp, "permission by MCP tool", "it asks in its own stream"),
         (config.transport == Transport::OneShot, "transport oneShot", "it runs inside Multitap"),
         (config.checkpointing, "checkpointing", "it has no checkpoints"),
-        (at_a_message, "resume at a message", "it can only go on from the end of a conversation"),
+        (at_a_message, "resume at a message", "it can only continue at the end of a conversation"),
     ] {
         if asked {
             return Err(unsupported(setting, why));

@@ -107,7 +107,7 @@ fn read(path: &Path, within: Option<&Path>) -> Result<Option<Remembered>, String
     }
     let within = within.map(|within| within.canonicalize().unwrap_or_else(|_| within.to_owned()));
     if within.is_some_and(|within| !real.starts_with(within)) {
-        return Err("it is a link that leads out of the repository".to_owned());
+        return Err("it is a link to a place outside the repository".to_owned());
     }
     let mut bytes = Vec::new();
     let file = File::open(&real).map_err(|error| error.to_string())?;

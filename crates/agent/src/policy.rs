@@ -98,7 +98,7 @@ impl Policy {
     /// Judges what one call of that tool would touch.
     pub(crate) fn judge_access(&self, tool: &str, access: Access<'_>) -> Verdict {
         if let Some(rule) = self.block.iter().find(|rule| rule.touches(tool, access)) {
-            return Verdict::Deny(format!("{tool} is blocked for this session (by the rule {rule})"));
+            return Verdict::Deny(format!("{tool} is blocked for this session (rule {rule})"));
         }
         match access {
             Access::Own | Access::Read => return Verdict::Run,
@@ -125,12 +125,12 @@ impl Policy {
             match shell::blocked(&self.block, command) {
                 Blocked::No => {}
                 Blocked::By(rule) => {
-                    return Verdict::Deny(format!("the command is blocked for this session (by the rule {rule})"));
+                    return Verdict::Deny(format!("the command is blocked for this session (rule {rule})"));
                 }
                 Blocked::CannotTell => must_ask = true,
             }
             if let Some(rule) = self.unread.first() {
-                return Verdict::Deny(format!("the rule {rule} cannot be read here, and it may block this command"));
+                return Verdict::Deny(format!("the rule {rule} cannot be parsed and may block this command"));
             }
         }
         if self.mode == ApprovalMode::Plan {
@@ -143,7 +143,7 @@ impl Policy {
         match self.mode {
             _ if !must_ask && self.unasked(tool, access) => Verdict::Run,
             ApprovalMode::DontAsk if must_ask => Verdict::Deny(
-                "what the command would run is not certain, some commands are blocked, and this mode asks no questions"
+                "it is not certain what the command would run, some commands are blocked, and this mode asks no questions"
                     .to_owned(),
             ),
             ApprovalMode::DontAsk => Verdict::Deny(format!("no rule allows {tool}, and this mode asks no questions")),

@@ -248,7 +248,7 @@ impl Runner {
             self.note("sandbox", message, data).await?;
         }
         for left_out in self.memory.left_out.clone() {
-            self.warn(format!("not kept in mind: {left_out}")).await?;
+            self.warn(format!("not read into the memory: {left_out}")).await?;
         }
         Ok(())
     }

@@ -86,11 +86,11 @@ pub enum SandboxError {
     OtherSystem,
     #[error("the sandbox needs Multitap's own binary to start commands")]
     NoBinary,
-    #[error("the sandbox cannot keep commands from writing files here: {0}")]
+    #[error("the sandbox cannot restrict writing files here: {0}")]
     FileAccess(String),
-    #[error("the sandbox cannot keep commands from the network here: {0}")]
+    #[error("the sandbox cannot restrict the network here: {0}")]
     NetworkAccess(String),
-    #[error("the sandbox cannot be tried out")]
+    #[error("the sandbox cannot be tested")]
     Trial(#[source] SpawnError),
 }
 

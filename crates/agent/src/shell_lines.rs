@@ -189,7 +189,7 @@ impl Lines {
     /// Queues a prompt until its turn.
     async fn wait(&mut self, prompt: Prompt) -> Result<(), OwnerGone> {
         if self.later.len() >= WAITING {
-            let why = format!("{WAITING} prompts wait already, so this one is not taken");
+            let why = format!("the queue is full ({WAITING} prompts)");
             return self.tell(EventKind::Error(AgentError::new(AgentErrorKind::Unknown, why).warning())).await;
         }
         self.later.push_back(prompt);

@@ -131,7 +131,7 @@ pub(crate) fn parse(line: &str, own: &[CustomCommand]) -> Option<Result<Slash, S
     }
     Some(match own.iter().find(|own| own.name == name) {
         Some(own) => own.prompt(rest).map(Slash::Prompt),
-        None => Err(format!("there is no command /{name}; /help shows those there are")),
+        None => Err(format!("unknown command /{name}; /help lists the commands")),
     })
 }
 
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         for (line, error) in [
-            ("/nope", "there is no command /nope; /help shows those there are"),
+            ("/nope", "unknown command /nope; /help lists the commands"),
             ("/memory", "/memory takes one of: show, add, refresh"),
             ("/memory add", "say /memory add TEXT"),
             ("/help me", "/help takes nothing behind it"),

@@ -318,7 +318,7 @@ impl Machine {
         }
         let Some(turn) = &mut self.turn else { return };
         if let Some(max) = self.limits.max_turns.filter(|max| turn.asked >= *max) {
-            let why = format!("the model was asked {max} times, the limit that --max-turns sets");
+            let why = format!("the turn reached {max} model requests, the limit of --max-turns");
             return self.fail(Some("max_turns"), why, now, out);
         }
         let used = self.used.unwrap_or_else(|| self.talk.guessed_tokens());
@@ -361,7 +361,7 @@ impl Machine {
             return self.rest(reply.cut_short, now, out);
         }
         if self.loops(&calls) {
-            self.answer_all(&calls, "not run: the same calls were made over and over", out);
+            self.answer_all(&calls, "not run: the model repeats the same calls", out);
             let why = format!("the model made the same calls {SAME_CALLS} times in a row");
             return self.fail(Some("loop_detected"), why, now, out);
         }
@@ -381,7 +381,7 @@ impl Machine {
         }
         // Where the model was not asked, as for a summary, no JSON is required.
         if self.limits.structured && turn.asked > 0 && turn.structured().is_none() {
-            let why = "the answer is not the JSON that --output-schema asks for".to_owned();
+            let why = "the answer does not match --output-schema".to_owned();
             return self.fail(Some("not_structured"), why, now, out);
         }
         self.end(TurnStatus::Completed, None, None, now, out);
@@ -429,7 +429,7 @@ impl Machine {
         let data = json!({ "trigger": trigger, "tokensBefore": before, "tokensAfter": self.talk.guessed_tokens() });
         EventKind::System(SystemNote {
             subtype: SystemSubtype::COMPACTED.to_owned(),
-            message: Some("the conversation was summed up to make room".to_owned()),
+            message: Some("the conversation was summarized to make room".to_owned()),
             data: data.as_object().cloned().unwrap_or_else(Map::new),
         })
     }

@@ -48,7 +48,7 @@ pub(crate) enum Outside {
     Elsewhere { path: String, folders: String },
     #[error("{path} follows a link out of the workspace, to {leads}: only files in {folders} can be touched")]
     LeadsOut { path: String, leads: String, folders: String },
-    #[error("{path} leads nowhere: {why} (the workspace is {folders})")]
+    #[error("{path} does not exist: {why} (the workspace is {folders})")]
     Nowhere { path: String, why: String, folders: String },
 }
 

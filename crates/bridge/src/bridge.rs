@@ -89,7 +89,7 @@ pub struct Loaded {
 /// A client could not be served.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    #[error("the client did not begin as MCP clients do")]
+    #[error("the client did not start with initialize")]
     Begin(#[source] Box<ServerInitializeError>),
     #[error("the connection ended with an error")]
     Broken(#[source] tokio::task::JoinError),

@@ -406,7 +406,7 @@ impl Call<'_> {
                 }
                 answer = &mut asked.rx => return match answer {
                     Ok(Ok(ClientResult::ElicitResult(answer))) => Some(ask::reply(&self.agent, question, &answer)),
-                    Ok(Ok(_)) => cannot(&"its answer is no answer to a form"),
+                    Ok(Ok(_)) => cannot(&"its answer does not answer a form"),
                     Ok(Err(error)) => cannot(&error),
                     Err(error) => cannot(&error),
                 },

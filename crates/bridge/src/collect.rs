@@ -56,7 +56,7 @@ enum Origin {
 /// What the agent waits for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Question {
-    /// Words.
+    /// An answer in words.
     Text(String),
     /// A decision on one of its tool calls.
     Confirmation {

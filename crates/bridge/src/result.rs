@@ -120,7 +120,8 @@ fn next(
 ) -> Option<String> {
     let get = Action::GetTask.of(name);
     let task = id.unwrap_or("unknown");
-    let truncated = || collected.is_truncated.then(|| format!("{name} sent more than fits; the rest was left out"));
+    let truncated =
+        || collected.is_truncated.then(|| format!("{name} sent more than the limit; the rest was left out"));
     match (returned, collected.state) {
         (Returned::StillWorking, _) => {
             Some(format!("The task {task} is still working. Call {get} with taskId \"{task}\" to wait for its answer."))

@@ -30,7 +30,7 @@ const EXAMPLES: &str = "\
 Examples:
   multitap                                    open a session with the first agent
                                               that is installed
-  multitap --a2a-port 4100                    the same, and let A2A clients join
+  multitap --a2a-port 4100                    open a session that A2A clients can join
   multitap -c                                 continue the last conversation
   multitap -p \"explain src/main.rs\"           print the answer on stdout
   git diff | multitap -p \"review this\"        piped input is put before PROMPT
@@ -41,7 +41,7 @@ Examples:
   multitap -p --input-format stream-json --output-format stream-json
                                               drive a session from a program
   multitap serve --port 4100                  host sessions for A2A clients
-  multitap attach                             list running sessions, to join one
+  multitap attach                             list running sessions
   multitap sessions                           list the sessions of this folder
   multitap doctor                             check your setup
 
@@ -56,9 +56,9 @@ Exit codes of -p:
 
 Settings (JSON with comments):
   ~/.config/multitap/settings.json, or settings.json in MULTITAP_HOME
-  .multitap/settings.json in the session's folder: cannot choose programs, and
-  grants permissions only if the folder is among your `trustedFolders`. The same
-  condition enables the agents' own project files (or use --trust)
+  .multitap/settings.json in the session's folder. It cannot choose programs. It
+  grants permissions only in your `trustedFolders`, or with --trust. The same
+  applies to the agents' own project files.
 
 Environment:
   MULTITAP_CLAUDE_BIN, MULTITAP_CODEX_BIN, MULTITAP_GEMINI_BIN
@@ -78,7 +78,7 @@ Environment:
 /// Multitap drives coding agents such as Claude Code, Codex and Gemini CLI through one stream of events, the same for
 /// every agent.
 #[derive(Debug, Parser)]
-#[command(name = "multitap", version, after_long_help = EXAMPLES, after_help = "`multitap --help` says more, with examples.")]
+#[command(name = "multitap", version, after_long_help = EXAMPLES, after_help = "Use `multitap --help` for details and examples.")]
 #[command(args_conflicts_with_subcommands = true, max_term_width = 100, override_usage = USAGE)]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -247,7 +247,7 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "DIR", help_heading = AGENT)]
     pub(crate) add_dir: Vec<PathBuf>,
 
-    /// Most model requests in one turn
+    /// Maximum number of model requests in one turn
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = AGENT)]
     pub(crate) max_turns: Option<u32>,
 
@@ -279,8 +279,7 @@ pub(crate) struct AgentArgs {
     #[arg(long, help_heading = AGENT)]
     pub(crate) raw: bool,
 
-    /// What runs without asking: ask, ask-dangerous, auto-edit, auto-all, plan, dont-ask, or a mode of the agent's
-    /// own
+    /// Approval mode: ask, ask-dangerous, auto-edit, auto-all, plan, dont-ask, or a mode of the agent's own
     ///
     /// ask: ask about every change. ask-dangerous: ask only about what looks dangerous (codex). auto-edit: edit files
     /// without asking. auto-all: do everything without asking. plan: read and plan, change nothing. dont-ask: never

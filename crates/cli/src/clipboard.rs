@@ -53,13 +53,13 @@ pub(crate) fn clipboard() -> ReadClipboard {
 /// Why the clipboard could not be read.
 #[derive(Debug, thiserror::Error)]
 enum ClipError {
-    #[error("no clipboard can be reached from here: save the picture, and say /image PATH")]
+    #[error("there is no clipboard here: save the image and use /image PATH")]
     NoDesktop,
     #[error("to read the clipboard, install {0}")]
     Missing(&'static str),
     #[error("{program} did not answer within {} s", .patience.as_secs_f32())]
     TooSlow { program: ClipboardTool, patience: Duration },
-    #[error("what is in the clipboard is too large: at most {} MiB can be sent", LARGEST_PICTURE / (1024 * 1024))]
+    #[error("the clipboard is too large: at most {} MiB can be sent", LARGEST_PICTURE / (1024 * 1024))]
     TooLarge,
     #[error("{program} cannot read the clipboard: {why}")]
     Failed { program: ClipboardTool, why: String },

@@ -263,8 +263,7 @@ pub(crate) fn not_opened(error: OpenError) -> StartError {
             let join =
                 if is_open { format!("join it there with `multitap attach {session}`, ") } else { String::new() };
             let message = format!(
-                "session {session} is live in process {}: {join}take it up when that process has ended, or, if its agent \
-                 can fork, go on with a copy of it now with --fork",
+                "session {session} is live in process {}: {join}resume it when that process has ended, or continue in a copy with --fork if the agent supports it",
                 holder.pid
             );
             StartError::Agent(Box::new(AgentError::new(AgentErrorKind::ProcessSpawnFailed, message)))

@@ -70,7 +70,7 @@ fn set_acp(settings: &Settings) -> Result<AgentKind, Problem> {
     match settings.of(AgentType::Acp).command.filter(|command| !command.trim().is_empty()) {
         Some(command) => Ok(AgentKind::Acp { command }),
         None => Err(Problem::usage(
-            "agent acp: no command is set for it; say --agent acp:COMMAND, or put it into your settings as agents.acp.command",
+            "agent acp: no command is set. Use --agent acp:COMMAND, or set agents.acp.command in your settings",
         )),
     }
 }
@@ -78,7 +78,7 @@ fn set_acp(settings: &Settings) -> Result<AgentKind, Problem> {
 /// An agent's program according to the environment, the settings and `PATH`.
 #[derive(Debug)]
 pub(crate) struct Chosen {
-    /// What was looked for: a path or a name.
+    /// The path or name that was searched for.
     pub(crate) wanted: String,
     /// Its path, if it was found.
     pub(crate) found: Option<PathBuf>,

@@ -98,8 +98,7 @@ fn command(cli: Cli) -> Result<Exit, Problem> {
         None if cli.run.print.is_some() => wait(cmd::run::run(cli.run)),
         None if cmd::tui::is_possible() => wait(cmd::tui::run(cli.run)),
         None if cli.run.words.is_some() => Err(Problem::usage(
-            "this is no terminal. Ask without one: multitap -p PROMPT\n\
-             (`multitap --help` lists the commands)",
+            "stdin is not a terminal. To run without one: multitap -p \"PROMPT\"\n(`multitap --help` lists the commands)",
         )),
         None => wait(cmd::run::without_words(cli.run)),
     }

@@ -104,7 +104,7 @@ pub(crate) fn left_out(config: &SessionConfig) -> Option<String> {
     } else if config.mcp_servers.contains_key(NAME) {
         Some(OWN_SERVER.to_owned())
     } else if config.agent == AgentKind::Gemini && config.transport == Transport::OneShot {
-        Some("a2aServers is not used: gemini takes no MCP servers with the transport oneShot".to_owned())
+        Some("a2aServers is not used: gemini supports no MCP servers with the transport oneShot".to_owned())
     } else {
         None
     }
@@ -112,7 +112,7 @@ pub(crate) fn left_out(config: &SessionConfig) -> Option<String> {
 
 /// The user's own server of that name takes precedence.
 pub(crate) const OWN_SERVER: &str =
-    "a2aServers is not used: mcpServers has an a2a-server of its own; rename that one to use both";
+    "a2aServers is not used, because mcpServers has a server named a2a-server; rename it to use both";
 
 /// The arguments of a server that the user runs as `multitap mcp`, with `--session` for example.
 fn own_bridge(server: &mut McpServer) -> Option<&mut Vec<String>> {

@@ -270,7 +270,7 @@ impl Settings {
                 ("a2a", Source::User) => self.take_a2a(value, notes)?,
                 ("terminal", Source::User) => terminal::take(&mut self.terminal, value, notes)?,
                 ("terminal", Source::Project { .. }) => {
-                    notes.push("'terminal' is ignored here: how your terminal is used is your own business".to_owned());
+                    notes.push("'terminal' is ignored here: set it in your own settings".to_owned());
                 }
                 ("approvalMode" | "tools" | "trustedFolders", _) => self.permissions.take(key, value, source, notes)?,
                 ("agents" | "mcpServers" | "a2a", Source::Project { .. }) => notes.push(format!(
@@ -301,7 +301,7 @@ impl Settings {
         for (name, value) in object(value, "agents")? {
             let path = format!("agents.{name}");
             let Some(agent) = AgentType::ALL.into_iter().find(|agent| agent.as_str() == name) else {
-                notes.push(format!("'{path}' is no agent this version knows and is ignored"));
+                notes.push(format!("'{path}' is not an agent of this version and is ignored"));
                 continue;
             };
             let settings = self.agents.entry(agent).or_default();

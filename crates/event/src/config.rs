@@ -1,4 +1,4 @@
-//! How a session is to be run.
+//! The configuration of a session.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,62 +13,62 @@ use serde_with::skip_serializing_none;
 
 use crate::{A2aServer, AgentKind, AgentType, ApprovalMode, McpServer, Mode, Prompt};
 
-/// Everything a session can be started with. What is not given stays as the agent's own settings have it.
+/// All settings of a session. For absent settings the agent's own apply.
 #[derive(Clone, PartialEq)]
 pub struct SessionConfig {
     pub agent: AgentKind,
     /// The first turn; without it the session starts idle.
     pub prompt: Option<Prompt>,
     pub resume: Resume,
-    /// Resume into a new session and leave the old one as it was.
+    /// Resume into a new session and leave the old one unchanged.
     pub fork: bool,
     pub working_directory: Option<PathBuf>,
     pub add_dirs: Vec<PathBuf>,
     pub model: Option<String>,
     pub mode: Option<Mode>,
     pub sandbox: Option<SandboxMode>,
-    /// Of the sandbox, what cannot be enforced here is done without (the built-in agent).
+    /// Start even if parts of the sandbox cannot be enforced (the built-in agent).
     pub sandbox_best_effort: bool,
     pub allowed_tools: Vec<String>,
     pub blocked_tools: Vec<String>,
-    /// Rules of our own settings that edited answers and `!command` must pass beside an agent with rules of its own.
+    /// Block rules of our own settings for edited answers and `!command` with other agents.
     pub edit_blocks: Vec<String>,
-    /// The user trusts the folder. If not, a CLI starts without the project's settings where those would act, and the
-    /// built-in agent does not believe git there.
+    /// Whether the user trusts the folder. If not, a CLI starts without project settings that act, and the built-in
+    /// agent does not use git's configuration there.
     pub trusted: bool,
     /// Those of `add_dirs` that the user trusts. Claude Code loads skills, agents and plugins of added folders.
     pub trusted_dirs: Vec<PathBuf>,
-    /// Tools may fetch from this machine and the network around it (the built-in agent).
+    /// Whether tools may fetch from this machine and its network (the built-in agent).
     pub private_addresses: bool,
     pub max_turns: Option<u32>,
     /// Added to the agent's environment.
     pub environment: BTreeMap<String, String>,
     pub system_prompt: Option<String>,
     pub append_system_prompt: Option<String>,
-    /// A JSON Schema that the final answer must fit.
+    /// A JSON Schema that the final answer must match.
     pub output_schema: Option<Value>,
     pub mcp_servers: BTreeMap<String, McpServer>,
-    /// Remote agents whose tools the agent is given, by one MCP server in front of them all.
+    /// Remote agents, offered to the agent as tools of one MCP server.
     pub a2a_servers: Vec<A2aServer>,
-    /// Handed to the agent's program as they are.
+    /// Additional arguments for the agent's program.
     pub agent_args: Vec<String>,
     /// The program to run instead of the one on `PATH`.
     pub program: Option<AgentProgram>,
     pub permission_path: PermissionPath,
     pub transport: Transport,
-    /// Let the agent keep copies of files before it changes them, where it has such a thing.
+    /// Require copies of files before the agent changes them.
     pub checkpointing: bool,
-    /// Keep every native line in the `raw` field of an event.
+    /// Include every native line in the `raw` field of an event.
     pub keep_raw: bool,
-    /// An agent that says nothing for this long at the start could not start.
+    /// Time limit for the agent's start.
     pub start_timeout: Duration,
 }
 
 impl SessionConfig {
-    /// How long an agent may be silent at its start.
+    /// Default time limit for the agent's start.
     pub const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-    /// A session with that agent and nothing else chosen.
+    /// A session with that agent and default settings.
     pub fn new(agent: AgentKind) -> Self {
         Self {
             agent,
@@ -176,11 +176,11 @@ pub enum Resume {
     New,
     /// The agent's newest in this folder.
     Latest,
-    /// The one the agent knows by this id; `at` goes back to a message in it.
+    /// The conversation with this id of the agent; `at` goes back to a message in it.
     Session { native_id: String, at: Option<String> },
 }
 
-/// What the agent's tools may touch.
+/// What the agent's tools may access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum SandboxMode {
@@ -216,33 +216,33 @@ impl FromStr for SandboxMode {
     }
 }
 
-/// How an agent that can ask in more than one way is told to ask.
+/// How the agent asks for permission, if it has several ways.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PermissionPath {
-    /// In its own stream.
+    /// With messages in its own stream.
     #[default]
     Stream,
     /// By calling an MCP tool that Multitap serves (Claude).
     Mcp,
 }
 
-/// How an agent that can be driven in more than one way is driven.
+/// How the agent is driven, if it has several ways.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Transport {
-    /// The way that can do most, in one long-lived process.
+    /// One long-lived process, with the most features.
     #[default]
     Default,
-    /// A process for each turn, which cannot ask anybody anything.
+    /// One process per turn, which cannot ask questions.
     OneShot,
 }
 
-/// An agent's program, when it is not simply the one on `PATH`.
+/// An agent's program, if it is not the one on `PATH`.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct AgentProgram {
     pub command: PathBuf,
-    /// Put before the arguments that Multitap gives.
+    /// Arguments before those of Multitap.
     pub args: Vec<String>,
     pub env: BTreeMap<String, String>,
 }
@@ -256,7 +256,7 @@ impl fmt::Debug for AgentProgram {
     }
 }
 
-/// A setting that this agent cannot honour.
+/// A setting that the agent does not support.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{agent} cannot honour {setting}: {why}")]
 pub struct Unsupported {

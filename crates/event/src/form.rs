@@ -106,7 +106,7 @@ impl Elicitation {
 }
 
 impl ElicitationAnswer {
-    /// The answer that a decision makes of the question. An answer that does not fit accepts nothing: the error says why.
+    /// Converts a decision about the question to an answer. An invalid decision accepts nothing; the error says why.
     pub fn of(question: &Question, decide: &Decide) -> Result<Self, String> {
         let choice = question.check(decide).map_err(|refused| refused.to_string())?;
         if choice.kind.rejects() {

@@ -37,12 +37,12 @@ impl ApprovalMode {
     pub const ALL: [Self; 6] =
         [Self::Ask, Self::AskDangerous, Self::AutoEdit, Self::AutoAll, Self::Plan, Self::DontAsk];
 
-    /// Every mode by what it lets run unasked, the strictest first. What `dontAsk` does not allow by a rule it denies, so
-    /// it is stricter than asking somebody.
+    /// All modes by what they let run without asking, strictest first. `dontAsk` denies what no rule allows, so it is
+    /// stricter than `ask`.
     pub const STRICTEST_FIRST: [Self; 6] =
         [Self::Plan, Self::DontAsk, Self::Ask, Self::AskDangerous, Self::AutoEdit, Self::AutoAll];
 
-    /// Whether, with that agent, nothing runs unasked in this mode that would not in `most`.
+    /// Whether this mode lets no more run without asking than `most` does, with that agent.
     pub fn is_within(self, most: Self, agent: AgentType) -> bool {
         self.looseness(agent) <= most.looseness(agent)
     }

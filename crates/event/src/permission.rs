@@ -75,17 +75,17 @@ impl Question {
 
     fn misfit(&self, choice: &Choice, decide: &Decide) -> Option<String> {
         if decide.new_content.is_some() && decide.new_input.is_some() {
-            return Some("it brings newContent and newInput: send one of them".to_owned());
+            return Some("it has newContent and newInput: send one of them".to_owned());
         }
         if decide.is_edited() && choice.kind == ChoiceKind::AllowAlways {
             // The option names a rule about the call as it was asked, and the edit makes it another call.
-            return Some(format!("an edited answer can only allow once, and {} makes a rule", choice.id));
+            return Some(format!("an edited answer can only allow once, but {} makes a rule", choice.id));
         }
         if decide.new_content.is_some() && !self.edits.contains(&Edit::NewContent) {
-            return Some("it takes no newContent".to_owned());
+            return Some("it does not accept newContent".to_owned());
         }
         if decide.new_input.is_some() && !self.edits.contains(&Edit::NewInput) {
-            return Some("it takes no newInput".to_owned());
+            return Some("it does not accept newInput".to_owned());
         }
         let Details::Input { questions } = &self.details else { return None };
         if questions.iter().any(|asked| asked.field.is_some()) {
@@ -432,7 +432,7 @@ pub enum Refused {
         option: OptionId,
         offered: Vec<OptionId>,
     },
-    #[error("this answer does not fit question {question}: {why}")]
+    #[error("this answer is not valid for question {question}: {why}")]
     #[serde(rename = "invalidAnswer")]
     DoesNotFit {
         #[serde(rename = "questionId")]

@@ -107,8 +107,8 @@ struct Before {
     joined: usize,
 }
 
-/// The most joiners in one emoji: a family of four has three. A terminal that does not know an emoji draws its parts
-/// side by side, so that one without end would cover whatever else is on the screen.
+/// Maximum number of joiners in one emoji; a family of four has three. A terminal without that emoji draws its parts
+/// side by side, so an endless one would cover the screen.
 const MOST_JOINED: usize = 4;
 
 impl Before {

@@ -58,7 +58,7 @@ pub struct FarEnd {
 
 /// Nobody here uses the session any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("nobody is left to hear of the session")]
+#[error("nobody follows the session any more")]
 pub struct Left;
 
 impl Session {

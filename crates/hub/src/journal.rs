@@ -198,10 +198,12 @@ pub enum JournalError {
     Locked,
     /// Names the file, and what is wrong with it.
     #[error(
-        "the log is damaged: {0}; move that file away, with those whose names begin as its does, and a new one is begun"
+        "the log is damaged: {0}. To start a new one, move that file away, with all files whose names start with its name"
     )]
     Damaged(String),
-    #[error("the log was written by a newer multitap (form {found}, this version knows {known}): update multitap")]
+    #[error(
+        "the log was written by a newer multitap (schema version {found}, this version supports {known}): update multitap"
+    )]
     Newer { found: u32, known: u32 },
     #[error("there is no session {0}")]
     NoSuchSession(SessionId),

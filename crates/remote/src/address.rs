@@ -27,7 +27,7 @@ pub enum Way {
 
 /// The text is not an address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text}: {why}; an address is such as http://127.0.0.1:1234 or https://HOST/?session=ID")]
+#[error("{text}: {why}. Use an address such as http://127.0.0.1:1234 or https://HOST/?session=ID")]
 pub struct BadAddress {
     text: String,
     why: &'static str,
@@ -37,7 +37,7 @@ impl Address {
     /// Reads `http(s)://HOST[:PORT][/?session=ID]`, or the same with `ws(s)`.
     pub fn parse(text: &str) -> Result<Self, BadAddress> {
         let bad = |why| BadAddress { text: text.to_owned(), why };
-        let uri: Uri = text.parse().map_err(|_| bad("this is no address"))?;
+        let uri: Uri = text.parse().map_err(|_| bad("it is not an address"))?;
         let tls = match uri.scheme_str() {
             Some("http" | "ws") => false,
             Some("https" | "wss") => true,
@@ -45,7 +45,7 @@ impl Address {
         };
         let authority = uri.authority().ok_or_else(|| bad("it names no host"))?;
         if authority.as_str().contains('@') {
-            return Err(bad("a name and a password do not belong into it: a token comes from MULTITAP_TOKEN"));
+            return Err(bad("it must not contain a name or password: set MULTITAP_TOKEN instead"));
         }
         if !matches!(uri.path(), "" | "/" | "/ws") {
             return Err(bad("it has no path"));
@@ -108,7 +108,7 @@ mod tests {
             ("ftp://h", "must begin"),
             ("http://h/elsewhere", "no path"),
             ("http://me:secret@h", "MULTITAP_TOKEN"),
-            ("http://", "no address"),
+            ("http://", "not an address"),
             ("http://h:99999", "port"),
             ("https://[::1]:65536", "port"),
         ] {

@@ -43,9 +43,9 @@ pub enum AttachError {
     NotJoined(Refusal),
     #[error("the connection was cut: {0}")]
     Cut(Cut),
-    #[error("the answer to session/join cannot be understood: {0}")]
+    #[error("cannot read the answer to session/join: {0}")]
     Unreadable(String),
-    #[error("the token has characters that no header takes")]
+    #[error("the token has characters that are not allowed in a header")]
     Token,
 }
 

@@ -27,11 +27,11 @@ pub(crate) struct Call {
 pub(crate) enum CallError {
     #[error(transparent)]
     Refused(Refusal),
-    #[error("the connection to the session is lost, so this was not sent: try again when it is back")]
+    #[error("the connection to the session is lost, so this was not sent: try again when the connection is back")]
     NotSent,
-    #[error("the connection broke before an answer came: this may have been done or not")]
+    #[error("the connection broke before the answer: this may or may not have been done")]
     Broken,
-    #[error("no answer came within {} s: this may have been done or not", PATIENCE.as_secs())]
+    #[error("no answer within {} s: this may or may not have been done", PATIENCE.as_secs())]
     Timeout,
     #[error("cannot read the answer: {0}")]
     Unreadable(Arc<str>),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use multitap_event::SessionId;
+use multitap_event::{EventKind, SessionId};
 use multitap_hub::{FarEnd, GapNotice, JoinCall, JoinReply, Left};
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -26,6 +26,8 @@ const NEAR: Duration = Duration::from_secs(10);
 /// Close codes of a host: the session is over, and this client was kicked.
 const SESSION_OVER: u16 = 4000;
 const KICKED: u16 = 4001;
+/// A host that goes away. Version 0.1.0 also closes with this code when the session is over.
+const GOING_AWAY: u16 = 1001;
 
 pub(crate) struct Runner {
     to: Attach,
@@ -33,6 +35,8 @@ pub(crate) struct Runner {
     epoch: u64,
     /// The last event received.
     last: u64,
+    /// Whether `sessionEnded` was the last start or end of the agent.
+    is_ended: bool,
     far: FarEnd,
     calls: mpsc::Receiver<Call>,
     link: watch::Sender<Link>,
@@ -77,7 +81,7 @@ impl Runner {
         link: watch::Sender<Link>,
     ) -> Self {
         let pending = HashMap::new();
-        Self { to, session, epoch, last, far, calls, link, pending, asked: JOIN }
+        Self { to, session, epoch, last, is_ended: false, far, calls, link, pending, asked: JOIN }
     }
 
     #[tracing::instrument(name = "remote", skip_all, fields(session = %self.session))]
@@ -96,6 +100,7 @@ impl Runner {
             match &cut {
                 Cut::Closed { code: KICKED, reason } => break Over::SentAway(reason.clone()),
                 Cut::Closed { code: SESSION_OVER, reason } => break Over::Gone(reason.clone()),
+                Cut::Closed { code: GOING_AWAY, reason } if self.is_ended => break Over::Gone(reason.clone()),
                 Cut::Closed { .. } | Cut::Broken(_) => tracing::info!(%cut, "the connection is lost"),
             }
             match self.again(&cut).await {
@@ -133,6 +138,11 @@ impl Runner {
         match frame {
             Frame::Event(entry) => {
                 self.last = self.last.max(entry.seq());
+                match entry.event().map(|event| &event.kind) {
+                    Some(EventKind::SessionEnded(_)) => self.is_ended = true,
+                    Some(EventKind::SessionStarted(_)) => self.is_ended = false,
+                    _ => {}
+                }
                 self.far.told(entry).await?;
             }
             Frame::Gap(GapNotice { next, snapshot: Some(state), .. }) => {

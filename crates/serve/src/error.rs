@@ -9,7 +9,7 @@ pub(crate) fn from_refusal(refusal: &Refusal) -> Error {
     Error { kind: kind(refusal), message: refusal.to_string(), data: refusal.data() }
 }
 
-/// The number on JSON-RPC.
+/// The JSON-RPC error code.
 pub(crate) fn code(refusal: &Refusal) -> i64 {
     kind(refusal).code()
 }
@@ -29,7 +29,7 @@ fn kind(refusal: &Refusal) -> ErrorKind {
         | Refusal::Answer(Refused::Observer | Refused::OwnerOnly { .. }) => ErrorKind::NotController,
         Refusal::Answer(Refused::AlreadySettled(_)) => ErrorKind::QuestionSettled,
         Refusal::NoTurn => ErrorKind::TaskNotCancelable,
-        // The question may still wait: any option that it offers counts.
+        // The question may still be open for its options.
         Refusal::Answer(
             Refused::UnknownQuestion { .. }
             | Refused::NotOffered { .. }

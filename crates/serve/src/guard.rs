@@ -1,10 +1,10 @@
-//! The entrance: nothing of a request is looked at before it is clear where it goes, where it comes from and who sends it.
+//! Checks the `Host`, `Origin` and token of each request before anything else of it is read.
 //!
-//! `Host` must name this door, so that a name an attacker points at this machine (DNS rebinding) opens nothing. `Origin`
-//! must be ours or listed, so that no page elsewhere acts in the user's name. Then a [`Scheme`] says who it is. The
-//! core is pure: a request's head in, a verdict out; it applies to every path, known or not.
+//! `Host` must name this door, which prevents DNS rebinding. `Origin` must be ours or allowed, so that pages of other
+//! sites cannot act for the user. Then a [`Scheme`] authenticates the client. The core is pure: the head of a request in,
+//! a verdict out. It applies to every path, even unknown ones.
 //!
-//! Must not come in: what a request wants.
+//! Must not come in: what a request asks for.
 
 mod place;
 mod scheme;
@@ -299,21 +299,20 @@ impl Refusal {
             Self::Host(host) => problem_with(
                 StatusCode::FORBIDDEN,
                 &format!(
-                    "Host refused ({host}): this door goes by localhost, 127.0.0.1 and [::1] with its port; \
-                     another name has to be allowed with --allow-host"
+                    "Host refused ({host}): use localhost, 127.0.0.1 or [::1] with the door's port, or allow this name with --allow-host"
                 ),
                 more("Host", "--allow-host"),
             ),
             Self::Origin(origin) => problem_with(
                 StatusCode::FORBIDDEN,
-                &format!("Origin refused ({origin}): pages from elsewhere have to be allowed with --allow-origin"),
+                &format!("Origin refused ({origin}): allow pages of other origins with --allow-origin"),
                 more("Origin", "--allow-origin"),
             ),
             Self::Unauthenticated(how) => {
                 let (message, challenge) = match how {
-                    Unauthenticated::Nothing => ("a token is needed: Authorization: Bearer TOKEN", "Bearer"),
+                    Unauthenticated::Nothing => ("this host requires a token: Authorization: Bearer TOKEN", "Bearer"),
                     Unauthenticated::Wrong => (
-                        "this is no token of this host: Authorization: Bearer TOKEN",
+                        "unknown token. Send a token of this host: Authorization: Bearer TOKEN",
                         r#"Bearer error="invalid_token""#,
                     ),
                 };
@@ -322,8 +321,7 @@ impl Refusal {
                 response
             }
             Self::OtherUser => {
-                let message = "this door is for programs of the user who opened it: open it with --token-file or \
-                               MULTITAP_TOKEN, and come with a token (Authorization: Bearer TOKEN)";
+                let message = "this door is only for programs of the user who opened it. To let others in, start it with --token-file or MULTITAP_TOKEN and send a token (Authorization: Bearer TOKEN)";
                 let mut response = problem_with(StatusCode::UNAUTHORIZED, message, Value::Null);
                 response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
                 response

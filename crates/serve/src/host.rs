@@ -13,12 +13,12 @@ use multitap_hub::{AgentSummary, Journal, OpenCall, Refusal, Session, SessionRec
 
 pub(crate) use self::answer::answer;
 
-/// What a host answers, in its own time.
+/// The pending answer of a host.
 pub type Hosted<'a, T> = Pin<Box<dyn Future<Output = Result<T, Refusal>> + Send + 'a>>;
 
-/// Has the sessions that a door leads to.
+/// Owns the sessions behind a door.
 pub trait Host: fmt::Debug + Send + Sync + 'static {
-    /// The one session that everybody shares, where the door stands beside a terminal: no others can be opened then.
+    /// The only session of a door beside a terminal. Then no others can be opened.
     fn shared(&self) -> Option<Session>;
 
     /// The sessions that are live here.
@@ -39,32 +39,31 @@ pub trait Host: fmt::Debug + Send + Sync + 'static {
     /// A session that is live here.
     fn find(&self, session: &SessionId) -> Option<Session>;
 
-    /// Opens a session of a client's own. What the client wants is not trusted: it is checked here.
+    /// Opens a session for a client. Checks the client's settings, which are not trusted.
     fn open(&self, wanted: Wanted) -> Hosted<'_, Opened>;
 
-    /// Goes on with a session that is kept and not live anywhere.
+    /// Resumes a stored session that is not live.
     fn take_up(&self, session: SessionId, by: ClientRef) -> Hosted<'_, Opened>;
 
-    /// Whether clients of this door may see that session, which is kept and not live here. One log has all sessions of
-    /// its user, also those that are none of their business.
+    /// Whether clients of this door may see that stored session. The log contains all sessions of the user, including
+    /// those that are not meant for them.
     fn shows(&self, session: &SessionRecord) -> bool;
 
-    /// Where the logs are kept.
+    /// The journal with the logs.
     fn journal(&self) -> Arc<dyn Journal>;
 
-    /// The slash commands of a session that would be opened now; none where only the agent itself knows them.
+    /// The slash commands of a new session; `None` if only the running agent knows them.
     fn commands(&self) -> Hosted<'_, Option<Vec<AgentCommand>>>;
 
-    /// Starts the agent that a session would have now, to ask it about itself. Nothing of that session is logged, and
-    /// whoever asks ends it.
+    /// Starts the agent of a new session, to query it. The session is not logged, and the caller ends it.
     fn ask_agent(&self, by: ClientRef) -> Hosted<'_, Session>;
 
-    /// Who is at the other end of each of these connections, in their order. Looks at the system once for all of them,
-    /// after it is called, and may block for some milliseconds.
+    /// Identifies the other ends of these connections, in order. One lookup after the call serves all of them, and may
+    /// block for some milliseconds.
     fn identify(&self, peers: &[Peer]) -> Vec<PeerIdentity>;
 }
 
-/// The other end of a connection within this machine.
+/// The other end of a local connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
     /// At a private door: a process id.
@@ -73,15 +72,14 @@ pub enum Peer {
     Tcp { peer: SocketAddr, own: SocketAddr },
 }
 
-/// Who is at the other end of a connection within this machine.
+/// Who is at the other end of a local connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PeerIdentity {
-    /// A program of the user that this host runs as.
+    /// A program of the host's user.
     User,
-    /// A process that an agent started: it is refused, whoever runs it, because agents must not answer their own
-    /// questions.
+    /// A process that an agent started. It is refused, because agents must not answer their own questions.
     Agent,
-    /// A program of another user, or the system does not say whose: it needs a token.
+    /// A program of another or unknown user, which needs a token.
     OtherUser,
 }
 
@@ -93,17 +91,17 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// A session about which its client says nothing.
+    /// A request without settings.
     #[must_use]
     pub fn bare(by: ClientRef) -> Self {
         Self { by, open: OpenCall::default() }
     }
 }
 
-/// A session that runs, and what of the client's wishes was not granted.
+/// An opened session, and the requested settings that were not granted.
 #[derive(Debug)]
 pub struct Opened {
     pub session: Session,
-    /// For people, a sentence each.
+    /// One sentence each, for people.
     pub notices: Vec<String>,
 }

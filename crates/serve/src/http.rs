@@ -1,4 +1,4 @@
-//! The HTTP server: where it listens, what it takes in, how it stops. Every door hangs on its router.
+//! The HTTP server: addresses, limits, shutdown. All doors share its router.
 
 mod bind;
 mod body;
@@ -31,7 +31,7 @@ use crate::a2a;
 use crate::guard::{Access, AccessError, Guard, SecurityScheme, is_loopback};
 use crate::host::{Host, Peer, PeerIdentity};
 
-/// How long answers that are under way have to end when the door closes.
+/// Time limit for running responses when the door closes.
 const STOP_PATIENCE: Duration = Duration::from_secs(3);
 
 /// A door to open.
@@ -43,51 +43,51 @@ pub struct DoorConfig {
     pub port: u16,
     pub access: Access,
     pub limits: Limits,
-    /// Clients must use the `development-tool` extension.
+    /// Whether clients must use the `development-tool` extension.
     pub extension_required: bool,
-    /// What the card calls this agent.
+    /// The agent's name in the card.
     pub name: String,
-    /// And its version.
+    /// The agent's version in the card.
     pub version: String,
 }
 
-/// A private door to open: on a socket of this machine, for programs of this user, who are its owner.
+/// A private door: a local socket for programs of this user, who connect as owners.
 #[derive(Debug, Clone)]
 pub struct PrivateConfig {
-    /// Where its socket is to be. The folder becomes private.
+    /// The path of its socket. The folder becomes private.
     pub socket: PathBuf,
     pub limits: Limits,
-    /// What the card calls this agent.
+    /// The agent's name in the card.
     pub name: String,
-    /// And its version.
+    /// The agent's version in the card.
     pub version: String,
 }
 
-/// A service to open behind the same entrance as sessions.
+/// A service behind the same guard as sessions.
 #[derive(Debug, Clone)]
 pub struct ServiceConfig {
     /// As in [`DoorConfig`].
     pub host: String,
-    /// 0 takes any free one.
+    /// 0 picks a free port.
     pub port: u16,
     pub access: Access,
     pub limits: Limits,
 }
 
-/// How much is taken in.
+/// Limits of a door.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Bytes of a request's body, and of a WebSocket's frame.
+    /// Maximum bytes of a request's body and of a WebSocket frame.
     pub body: usize,
-    /// Connections at a time; further ones are answered with 503.
+    /// Maximum number of connections; further ones get 503.
     pub connections: usize,
-    /// How long a client may take to send the head of a request, and how long it may rest between two.
+    /// Time limit for the head of a request, and between requests.
     pub header_time: Duration,
-    /// How long it may pause within a body.
+    /// Maximum pause within a body.
     pub body_pause: Duration,
-    /// How long all of a body may take: one that arrives a byte at a time never pauses, and takes up a connection.
+    /// Time limit for a whole body. A body that arrives byte by byte never pauses, but occupies a connection.
     pub body_time: Duration,
-    /// How long it may leave unread what it is sent.
+    /// How long a client may not read.
     pub unread: Duration,
 }
 
@@ -104,16 +104,15 @@ impl Default for Limits {
     }
 }
 
-/// The door does not open.
+/// The door could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum DoorError {
-    /// Others could come in, and nothing keeps them out.
+    /// Other machines could connect without a token.
     #[error(
-        "{host} can be reached from other machines, so clients must bring a token: \
-         give some with --token-file or MULTITAP_TOKEN, or listen at 127.0.0.1"
+        "{host} can be reached from other machines, so the door requires a token: set --token-file or MULTITAP_TOKEN, or listen on 127.0.0.1"
     )]
     NeedsToken { host: String },
-    #[error("{address} is in use: choose another port, or 0 for any that is free")]
+    #[error("{address} is already in use: choose another port, or 0 for any free port")]
     InUse { address: SocketAddr },
     #[error("cannot listen at {address}")]
     Bind { address: SocketAddr, source: io::Error },
@@ -127,17 +126,17 @@ pub enum DoorError {
     Access(#[from] AccessError),
 }
 
-/// An open door. Dropping it closes it at once; [`Door::stop`] lets answers end.
+/// An open door. Dropping it closes it at once; [`Door::stop`] lets responses finish.
 #[derive(Debug)]
 pub struct Door {
     addresses: Vec<SocketAddr>,
     url: String,
     connections: Connections,
-    /// Of a private door; gone when nobody is let in any more.
+    /// The socket file of a private door, removed when the door closes.
     socket: Option<SocketFile>,
 }
 
-/// What every handler gets. Cheap to clone.
+/// Shared by all handlers. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Shared {
     inner: Arc<Inner>,
@@ -150,11 +149,11 @@ struct Inner {
     stop: CancellationToken,
     tasks: TaskTracker,
     a2a: a2a::Service,
-    /// When the door was opened, as HTTP writes times.
+    /// When the door was opened, as an HTTP date.
     opened: String,
 }
 
-/// What every request passes, whatever it is for. Cheap to clone.
+/// The checks for every request. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Entrance {
     guard: Arc<Guard>,
@@ -171,7 +170,7 @@ impl Entrance {
     }
 }
 
-/// What a card tells of this door.
+/// The door's data in the card.
 #[derive(Debug, Clone)]
 pub(crate) struct About {
     pub(crate) name: String,
@@ -201,17 +200,17 @@ impl Shared {
         self.inner.entrance.limits()
     }
 
-    /// What clients have to bring.
+    /// The required authentication.
     pub(crate) fn security_schemes(&self) -> Vec<SecurityScheme> {
         self.guard().security_schemes()
     }
 
-    /// Cancelled when the door closes: streams end then.
+    /// Cancelled when the door closes, which ends streams.
     pub(crate) fn stop(&self) -> &CancellationToken {
         &self.inner.stop
     }
 
-    /// When the door was opened, as HTTP writes times.
+    /// When the door was opened, as an HTTP date.
     pub(crate) fn opened(&self) -> &str {
         &self.inner.opened
     }
@@ -220,7 +219,7 @@ impl Shared {
         &self.inner.a2a
     }
 
-    /// For tasks that outlive the request that began them: the door waits for them when it closes.
+    /// Tasks that outlive their request. The door waits for them when it closes.
     pub(crate) fn tasks(&self) -> &TaskTracker {
         &self.inner.tasks
     }
@@ -233,7 +232,7 @@ impl fmt::Debug for Shared {
 }
 
 impl Door {
-    /// Listens, and lets clients in to that host's sessions.
+    /// Opens a door to that host's sessions.
     pub async fn open(config: DoorConfig, host: Arc<dyn Host>) -> Result<Self, DoorError> {
         let Bound { listeners, addresses, url, guard } = bound(&config.host, config.port, config.access).await?;
         let about = About {
@@ -246,7 +245,7 @@ impl Door {
         Ok(Self { addresses, url, connections, socket: None })
     }
 
-    /// Listens, and lets clients in to a service at that path, behind the same entrance. Observers are refused.
+    /// Opens a door to a service at that path, behind the same guard. Observers are refused.
     pub async fn open_service<S, A, R>(
         config: ServiceConfig,
         path: &str,
@@ -269,7 +268,7 @@ impl Door {
         Ok(Self { addresses, url, connections, socket: None })
     }
 
-    /// Listens at a private socket, and lets programs of the same user in to that host's sessions, as owners.
+    /// Opens a private socket to that host's sessions, for programs of the same user, as owners.
     #[cfg(unix)]
     #[expect(clippy::unused_async, reason = "as the other one, and a socket is registered with the runtime")]
     pub async fn open_private(config: PrivateConfig, host: Arc<dyn Host>) -> Result<Self, DoorError> {
@@ -281,36 +280,36 @@ impl Door {
         Ok(Self { addresses: Vec::new(), url, connections, socket: Some(socket) })
     }
 
-    /// There are no such sockets here.
+    /// Not supported on this system.
     #[cfg(not(unix))]
     #[expect(clippy::unused_async, reason = "as where there are")]
     pub async fn open_private(config: PrivateConfig, _: Arc<dyn Host>) -> Result<Self, DoorError> {
         Err(private::not_there(&config.socket, io::ErrorKind::Unsupported.into()))
     }
 
-    /// Where the socket of a private door is.
+    /// The path of a private door's socket.
     pub fn socket(&self) -> Option<&Path> {
         self.socket.as_ref().map(SocketFile::path)
     }
 
-    /// Where it listens.
+    /// The addresses it listens on.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Where it is, for people and clients: `http://HOST:PORT`.
+    /// The URL for people and clients: `http://HOST:PORT`.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Lets nobody in any more, ends the streams, and waits a while for answers that are under way.
+    /// Accepts no more connections, ends streams, and waits a while for running responses.
     pub async fn stop(self) {
         drop(self.socket);
         self.connections.end(STOP_PATIENCE).await;
     }
 }
 
-/// Where a door listens, and who guards it.
+/// A bound listener and its guard.
 struct Bound {
     listeners: Vec<Listener>,
     addresses: Vec<SocketAddr>,
@@ -324,7 +323,7 @@ async fn bound(host: &str, port: u16, access: Access) -> Result<Bound, DoorError
     if !is_guarded && !wanted.iter().all(|address| is_loopback(*address)) {
         return Err(DoorError::NeedsToken { host: host.to_owned() });
     }
-    // What was allowed is read before anything listens; the port is known only after.
+    // Invalid options must fail before listening; the port is known only after.
     Guard::new(access.clone(), host, port)?;
     let listeners = bind::listen(&wanted, port).await?;
     let addresses: Vec<SocketAddr> = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
@@ -334,7 +333,7 @@ async fn bound(host: &str, port: u16, access: Access) -> Result<Bound, DoorError
     Ok(Bound { listeners, addresses, url: bind::url(host, port), guard })
 }
 
-/// Takes in who comes to those sockets.
+/// Accepts connections on those sockets.
 fn take_in(listeners: Vec<Listener>, host: Arc<dyn Host>, guard: Guard, about: About, limits: Limits) -> Connections {
     let connections = Connections::new(limits);
     let identify: Identify = {
@@ -358,12 +357,12 @@ fn take_in(listeners: Vec<Listener>, host: Arc<dyn Host>, guard: Guard, about: A
     connections
 }
 
-/// An error as JSON: what every client gets that went wrong before a protocol was clear.
+/// An error as JSON, for failures before the protocol is known.
 pub(crate) fn problem(status: StatusCode, message: &str) -> Response {
     problem_with(status, message, Value::Null)
 }
 
-/// The same, with more about it: the fields of an object.
+/// The same, with more fields.
 pub(crate) fn problem_with(status: StatusCode, message: &str, more: Value) -> Response {
     let mut error = json!({ "code": status.as_u16(), "message": message });
     if let (Value::Object(error), Value::Object(more)) = (&mut error, more) {

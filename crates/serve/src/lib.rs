@@ -1,7 +1,7 @@
 //! Doors: live sessions for clients elsewhere, over HTTP and WebSocket.
 //!
-//! A request passes the guard, is read by the door it came to, and becomes a call on a [`multitap_hub::Session`]; what
-//! happens in the session goes out as that door's frames. Which sessions there are is the business of a [`Host`].
+//! A request passes the guard, is parsed by its door, and becomes a call on a [`multitap_hub::Session`]. Events of the
+//! session go out as that door's frames. A [`Host`] provides the sessions.
 //!
 //! Must not come in: agents, SQL, a terminal, settings files.
 

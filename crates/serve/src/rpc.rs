@@ -1,7 +1,7 @@
 //! JSON-RPC 2.0 with one client: requests, responses and notifications in both directions, over a WebSocket or stdio.
 //!
-//! A protocol hands its transport to a [`Peer`] and says what methods mean; the peer has the only read loop of the
-//! connection, checks ids and limits, and answers nothing by itself: errors are in the protocol's own words.
+//! A protocol gives its transport to a [`Peer`] and implements the methods. The peer has the only read loop of the
+//! connection and checks ids and limits. Each protocol writes its own errors.
 //!
 //! Must not come in: names of methods, errors of a protocol, sessions.
 

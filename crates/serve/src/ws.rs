@@ -48,7 +48,7 @@ async fn enter(
         Err(wrong) => return problem(StatusCode::BAD_REQUEST, &wrong.to_string()),
     };
     let Ok(upgrade) = upgrade else {
-        return problem(StatusCode::UPGRADE_REQUIRED, "this path is for WebSockets: come with an Upgrade");
+        return problem(StatusCode::UPGRADE_REQUIRED, "this path is for WebSockets: send an Upgrade");
     };
     let session = match find(&door, &wanted) {
         Ok(session) => session,
@@ -117,6 +117,6 @@ fn find(door: &Shared, wanted: &Wanted) -> Result<Option<Session>, String> {
 
 /// What a client is told that begins to speak ACP.
 pub(crate) fn acp_refusal(method: &str) -> Option<&'static str> {
-    let why = "initialize is ACP, which is not spoken on this connection yet: it is to come with `multitap acp`";
+    let why = "initialize: ACP is not supported on this connection yet";
     (method == "initialize").then_some(why)
 }

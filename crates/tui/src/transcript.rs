@@ -126,7 +126,7 @@ impl Transcript {
         self.opened.clear();
     }
 
-    /// Whether it is this user, also over a connection that was lost since.
+    /// Whether the client is this user, on this connection or an earlier one.
     pub(crate) fn is_me(&self, client: &ClientRef) -> bool {
         self.me.is(client)
     }

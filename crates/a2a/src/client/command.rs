@@ -1,5 +1,5 @@
-//! Slash commands of the `development-tool` extension: as its specification has them, and as Google's server ships them,
-//! which has addresses of their own for it and no such methods.
+//! Slash commands of the `development-tool` extension, in the form of its specification (JSON-RPC methods) and in that
+//! of Google's server (separate paths).
 
 use reqwest::Method;
 use reqwest::header::{ACCEPT, HeaderValue};

@@ -111,7 +111,7 @@ async fn fetch(http: &HttpClient, candidates: &[Url], options: &ClientOptions) -
         match answer.status {
             200..300 => match serde_json::from_slice::<Value>(&answer.body) {
                 Ok(value) if value.is_object() => return Ok((value, url.clone())),
-                Ok(_) | Err(_) => tried.push(format!("{} is no JSON object", shown(url))),
+                Ok(_) | Err(_) => tried.push(format!("{} is not a JSON object", shown(url))),
             },
             404 | 405 | 410 => tried.push(format!("{} answered {}", shown(url), answer.status)),
             _ => return Err(http.http_error(&answer)),

@@ -17,17 +17,17 @@ pub enum ClientError {
     /// The response is no A2A error: it comes from a proxy, a guard or a broken server.
     #[error("{url} answered {status}{}", said(tail))]
     Http { url: String, status: u16, tail: String },
-    #[error("{url} answered {status} and redirects to another origin, {to}: use that address if it is right")]
+    #[error("{url} answered {status} and redirects to another origin, {to}: if you trust that address, use it")]
     Redirected { url: String, status: u16, to: String },
     #[error("{url} cannot be reached: {why}")]
     Unreachable { url: String, why: String },
     /// The caller's address screen refuses it.
-    #[error("{url} is refused: {why}")]
+    #[error("{url} is not allowed: {why}")]
     Refused { url: String, why: multitap_outbound::RefusedAddress },
     /// The connection broke while the answer came.
     #[error("the connection to {url} broke: {why}")]
     Cut { url: String, why: String },
-    #[error("{url} gave no answer within {limit:?}")]
+    #[error("{url} did not answer within {limit:?}")]
     Timeout { url: String, limit: Duration },
     /// The response violates the protocol.
     #[error("invalid response from the agent: {0}")]
@@ -53,16 +53,16 @@ pub enum ClientError {
     #[error("invalid header '{name}'")]
     Header { name: String },
     #[error(
-        "the card of {given} names an agent at {host}, and the given headers are not for that host: allow the host if it is right"
+        "the card of {given} names an agent at {host}, but the headers are for another host: allow that host to send them there"
     )]
     OtherHost { given: String, host: String },
     #[error("A2A {} over {binding} has no such method", dialect.version())]
     NotSpoken { dialect: Dialect, binding: String },
     #[error("'{0}' cannot be part of an address")]
     Id(String),
-    #[error("a message that may be sent again needs an id of its own")]
+    #[error("a message that may be sent again needs an id")]
     NoMessageId,
-    #[error("no secure connections can be made: {0}")]
+    #[error("cannot set up TLS: {0}")]
     Tls(String),
 }
 

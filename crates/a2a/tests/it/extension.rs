@@ -59,7 +59,7 @@ fn a_refusal_names_both_versions() {
         format!("the agent gives no version of the extension developer-profile (in {without}), this client speaks 0.x")
     );
     let other = "https://example.org/other/v0/spec.md";
-    assert_eq!(sentence(other), format!("the agent offers {other}, which is another extension than {URI}"));
+    assert_eq!(sentence(other), format!("the agent offers {other}, not {URI}"));
 }
 
 #[test]

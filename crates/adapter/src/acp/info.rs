@@ -42,7 +42,7 @@ pub(crate) static INFO: AgentInfo = AgentInfo {
     project: ProjectFiles {
         look: None,
         acts_in_added: false,
-        leave_out: |_, _| Err("an agent behind ACP cannot leave out project files"),
+        leave_out: |_, _| Err("an ACP agent cannot ignore project files"),
         trust: None,
     },
     launch: |start| Box::pin(super::launch(start)),

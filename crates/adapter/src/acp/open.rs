@@ -240,7 +240,7 @@ impl AcpCodec {
             _ if error.code == rpc::AUTH_REQUIRED => {
                 let ways = self.session.sign_in.join(", ");
                 let ways = if ways.is_empty() { ways } else { format!(" (it knows: {ways})") };
-                (AgentErrorKind::PermissionDenied, format!("{agent} wants somebody to sign in first{ways}: {said}"))
+                (AgentErrorKind::PermissionDenied, format!("{agent} requires a sign-in first{ways}: {said}"))
             }
             _ => (AgentErrorKind::ProtocolError, format!("{agent} refused {}: {said}", asked.named())),
         };

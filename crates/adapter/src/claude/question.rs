@@ -15,8 +15,7 @@ use crate::json::JsonFields as _;
 use crate::{emit, form};
 
 /// What Claude hears when it wants to change something before its plan is approved.
-const PLANNING: &str = "The session is in plan mode, in which nothing is changed and nobody is asked to allow it. \
-                        Present your plan with ExitPlanMode first.";
+const PLANNING: &str = "The session is in plan mode: nothing may be changed, and permission cannot be requested. Present your plan with ExitPlanMode first.";
 
 pub(super) type Open = emit::OpenQuestion<Native>;
 

@@ -113,12 +113,12 @@ fn decision(open: &Open, choice: &Choice, decide: &Decide) -> Result<Value, Stri
     })
 }
 
-/// What an MCP server hears of a no.
+/// The answer to an MCP server for a denial.
 fn declined() -> Value {
     json!({ "action": "decline", "content": null })
 }
 
-/// The app-server's word. A refusal is one that lets the turn go on.
+/// The app-server's word for an answer. The word for a denial lets the turn continue.
 fn word(kind: ChoiceKind) -> &'static str {
     match kind {
         ChoiceKind::AllowOnce => "accept",

@@ -75,7 +75,7 @@ pub(super) fn can_run(rules: &Rules) -> Result<(), Unsupported> {
         None | Some("never") => Ok(()),
         Some(policy) => {
             let word = rules.mode.map_or(policy, |mode| mode.option_word());
-            let why = "`codex exec` cannot ask anybody; use its app-server, or plan, dont-ask or auto-all";
+            let why = "`codex exec` cannot ask; use the app-server, or plan, dont-ask or auto-all";
             Err(unsupported(format!("approval mode {word}"), why))
         }
     }
@@ -134,7 +134,7 @@ impl CodexCodec {
         self.under_way(resumed.as_deref(), EXEC, out);
         self.tell_sandbox(out);
         if self.settings.rules.policy.is_none() {
-            let why = "codex is run turn by turn and cannot ask: what its sandbox does not allow fails";
+            let why = "codex runs one process per turn and cannot ask: what its sandbox does not allow fails";
             let warning = AgentError::new(AgentErrorKind::PermissionDenied, why).of(AgentType::Codex);
             out.events.push(EventKind::Error(warning.warning()));
         }
@@ -312,7 +312,7 @@ mod tests {
         let free = SessionConfig { sandbox: Some(SandboxMode::FullAccess), ..config(Some(ApprovalMode::AutoAll)) };
         assert_eq!(begun(&free, broken()).1.len(), 1);
         let (_, reported) = begun(&config(Some(ApprovalMode::AutoAll)), SandboxProbe::default());
-        assert!(reported.len() == 2 && reported[1].contains("does not tell"), "{reported:?}");
+        assert!(reported.len() == 2 && reported[1].contains("did not report"), "{reported:?}");
     }
 
     #[test]
@@ -332,7 +332,7 @@ mod tests {
     fn nobody_can_be_asked() {
         for mode in [ApprovalMode::Ask, ApprovalMode::AskDangerous] {
             let refused = plan(&config(Some(mode)), Box::new(NoFiles), unset()).err().unwrap().to_string();
-            assert!(refused.contains(mode.option_word()) && refused.contains("cannot ask anybody"), "{refused}");
+            assert!(refused.contains(mode.option_word()) && refused.contains("cannot ask"), "{refused}");
         }
     }
 

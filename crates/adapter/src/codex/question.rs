@@ -1,4 +1,4 @@
-//! Questions: what Codex wants to do or know, reported so that anybody can answer. Several may be open at once.
+//! Codex's approval requests and questions, as questions of the session. Several may be open at once.
 
 use multitap_event::{
     AskedQuestion, Choice, ChoiceKind, Details, Elicitation, Question, QuestionId, ToolId, one_line, option,

@@ -15,15 +15,15 @@ use super::wire::Fields;
 use crate::codec::Step;
 use crate::json::{JsonFields as _, one};
 
-/// What the user's own settings say of the sandbox.
+/// The sandbox in the user's own settings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum OwnSandbox {
-    /// It could not be found out.
+    /// The settings could not be read.
     #[default]
     Unknown,
-    /// Nothing: Codex does as it pleases.
+    /// Not set: Codex uses its default.
     Unset,
-    /// Something, in our words if we have one for it.
+    /// Set, with our name for it if there is one.
     Set(Option<SandboxMode>),
 }
 
@@ -134,26 +134,23 @@ impl CodexCodec {
         match self.own_sandbox {
             OwnSandbox::Unset if self.is_held_back() => {
                 let message = match &self.exec {
-                    Some(_) => "what codex runs may write in the workspace; its own settings do not say otherwise",
-                    None => "codex's own settings only let it read here; what is allowed may write in the workspace",
+                    Some(_) => "codex's commands may write in the workspace; its own settings choose no sandbox",
+                    None => "codex's default sandbox here is read-only; approved commands may write in the workspace",
                 };
                 out.events.push(sandbox_note(message, "workspaceWrite"));
             }
             OwnSandbox::Set(_) if self.is_held_back() => {
-                let message = "codex's own settings only let it read, so what is allowed cannot write either; \
-                               `--sandbox workspace-write` lets it";
+                let message = "codex's own settings choose a read-only sandbox, so even approved commands cannot write; use `--sandbox workspace-write` to let them";
                 out.events.push(sandbox_note(message, "readOnly"));
             }
             OwnSandbox::Unknown if self.is_held_back() => {
-                let why = "codex does not tell whether its own settings choose a sandbox: it is left as it is, and \
-                           where it only reads nothing is written; `--sandbox workspace-write` lets it";
+                let why = "codex did not report whether its own settings choose a sandbox: it stays unchanged and may be read-only; use `--sandbox workspace-write` to let commands write";
                 out.events.push(warning(why));
             }
             _ => {}
         }
         if !self.settings.add_dirs.is_empty() && known == Some(SandboxMode::ReadOnly) && !self.raises_sandbox() {
-            let why = "the added directories change nothing: codex's sandbox only reads, and that everywhere; \
-                       `--sandbox workspace-write` lets it write in them";
+            let why = "the added directories have no effect: codex's sandbox is read-only and reads everywhere; use `--sandbox workspace-write` to let it write in them";
             out.events.push(warning(why));
         }
     }

@@ -1,4 +1,4 @@
-//! What is known of the session itself: that it began, its id, its rules, its model.
+//! Facts about the session: whether it has begun, its id, approval policy and model.
 
 use multitap_event::{AgentCapabilities, AgentType, ApprovalMode, EventKind, SandboxMode};
 use serde_json::Value;

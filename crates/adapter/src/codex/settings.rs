@@ -1,4 +1,4 @@
-//! What a session's configuration means to Codex, whichever way it is driven; and what it cannot honour.
+//! Translates a session's configuration for Codex, and refuses what Codex does not support.
 
 use std::path::Path;
 
@@ -74,9 +74,7 @@ impl Rules {
 fn native_policy(word: &str) -> Result<String, Unsupported> {
     match word {
         "untrusted" | "on-request" | "never" => Ok(word.to_owned()),
-        "on-failure" => {
-            Err(unsupported("approval mode on-failure", "newer versions of it have no such policy any more"))
-        }
+        "on-failure" => Err(unsupported("approval mode on-failure", "newer versions no longer have this policy")),
         _ => Err(unsupported(format!("approval mode {word}"), "it knows untrusted, on-request and never")),
     }
 }
@@ -139,7 +137,7 @@ impl Settings {
         Unsupported::first(AgentType::Codex, given)?;
         let rules = Rules::of(config.mode.as_ref(), config.sandbox)?;
         if !config.add_dirs.is_empty() && rules.sandbox == Some(SandboxMode::ReadOnly) {
-            return Err(unsupported("added directories", "its read-only sandbox writes nowhere and reads everywhere"));
+            return Err(unsupported("added directories", "its read-only sandbox reads everywhere and writes nowhere"));
         }
         // A conversation belongs to a folder; without one it is the folder we are in.
         let cwd = config.working_directory.clone().or_else(|| std::env::current_dir().ok());

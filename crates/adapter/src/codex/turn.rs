@@ -172,7 +172,7 @@ impl CodexCodec {
         self.emit.questions.withdraw("the turn is over", |_| true, out);
     }
 
-    /// An error, or word that Codex tries again.
+    /// Handles an error, or a notice that Codex retries.
     pub(super) fn trouble(&mut self, error: &Fields, will_retry: Option<bool>, out: &mut Step) {
         let message = error.text("message").unwrap_or("the agent reports an error");
         let attempt = attempt(message);

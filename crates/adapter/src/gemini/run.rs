@@ -38,7 +38,7 @@ pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan
         can_run(mode)?;
     }
     if !config.mcp_servers.is_empty() {
-        let why = "without ACP it reads them only from its settings";
+        let why = "without ACP it takes them only from its own settings";
         return Err(unsupported("MCP servers in one-shot transport", why).into());
     }
     let mut options = Vec::new();
@@ -66,8 +66,8 @@ pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan
 /// Whether a mode works where nobody can be asked.
 fn can_run(mode: &Mode) -> Result<(), Unsupported> {
     if mode_option(mode)? == "default" {
-        let why = "without ACP it cannot ask, and leaves out every tool it would have to ask for; \
-            use auto-edit, auto-all or plan";
+        let why =
+            "without ACP it cannot ask, and omits every tool that needs permission; use auto-edit, auto-all or plan";
         return Err(unsupported("approval mode ask in one-shot transport", why));
     }
     Ok(())
@@ -77,8 +77,7 @@ impl StreamCodec {
     /// Says what nobody would expect of such a session.
     pub(super) fn warn(&mut self, out: &mut Step) {
         if self.runs.as_ref().is_some_and(|runs| runs.mode.is_none()) {
-            let why = "gemini is run turn by turn and cannot ask: unless its own settings allow them, tools that \
-                change something are left out";
+            let why = "gemini runs one process per turn and cannot ask: tools that change something are left out, unless its own settings allow them";
             let warning = AgentError::new(AgentErrorKind::PermissionDenied, why).of(AgentType::Gemini);
             out.events.push(EventKind::Error(warning.warning()));
         }

@@ -150,7 +150,7 @@ fn died(exit: &Exit) -> AgentError {
         Some(42) if not_found.is_some() => {
             (AgentErrorKind::SessionNotFound, not_found.unwrap_or_default().trim().to_owned())
         }
-        Some(41) => (AgentErrorKind::PermissionDenied, format!("gemini wants somebody to sign in first: {last}")),
+        Some(41) => (AgentErrorKind::PermissionDenied, format!("gemini requires a sign-in first: {last}")),
         Some(42) => (AgentErrorKind::ProtocolError, format!("gemini did not take the prompt: {last}")),
         Some(53) => (AgentErrorKind::Unknown, "the limit of turns in gemini's settings is reached".to_owned()),
         Some(55) => (AgentErrorKind::PermissionDenied, "gemini does not trust this folder".to_owned()),

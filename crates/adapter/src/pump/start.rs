@@ -64,7 +64,7 @@ impl<C: Codec> Pump<C> {
         let exit = child.stop(Patience::default()).await;
         tracing::debug!(agent = %self.agent, code = exit.code, "start timed out");
         let patience = self.start_timeout.as_secs_f32();
-        let mut message = format!("{} was not up after {patience} s and was stopped", self.agent);
+        let mut message = format!("{} did not start within {patience} s and was stopped", self.agent);
         if let Some(error) = self.last_early_error() {
             message = format!("{message}; it said: {}", error.message);
         }
@@ -88,7 +88,7 @@ impl<C: Codec> Pump<C> {
         tracing::debug!(agent = %self.agent, code = exit.code, "start flooded");
         let last = last.iter().rev().map(|line| format!("{line:?}")).collect::<Vec<_>>().join(", ");
         let message =
-            format!("{} wrote too much before it was up and was stopped; its last lines are {last}", self.agent);
+            format!("{} wrote too much before it started and was stopped; its last lines are {last}", self.agent);
         self.error(AgentErrorKind::ProtocolError, message, &exit)
     }
 
@@ -99,7 +99,7 @@ impl<C: Codec> Pump<C> {
     async fn died_at_start(&mut self, child: &mut Child) -> AgentError {
         let Ok(exit) = timeout(AFTER_STDOUT, child.wait()).await else {
             let exit = child.stop(Patience::default()).await;
-            let message = format!("{} closed its output at its start and was stopped", self.agent);
+            let message = format!("{} closed its output during the start and was stopped", self.agent);
             return self.error(AgentErrorKind::ProtocolError, message, &exit);
         };
         // The codec may know what an early end means, such as a session that does not exist.
@@ -108,7 +108,7 @@ impl<C: Codec> Pump<C> {
         let mut errors = reported.filter_map(error_of);
         let known = errors.find(|error| error.kind != AgentErrorKind::ProcessExitError);
         known.map(|error| error.exited(exit.code)).unwrap_or_else(|| {
-            let message = format!("{} ended at its start with {exit}", self.agent);
+            let message = format!("{} ended during the start with {exit}", self.agent);
             self.error(AgentErrorKind::ProcessExitError, message, &exit)
         })
     }

@@ -250,7 +250,7 @@ fn a_review_does_not_run_under_the_mode_before() {
         let step = codec.encode(Command::Prompt(Prompt::text(prompt)), now());
         assert_eq!(step.lines, [] as [&str; 0], "{prompt}");
         let told = shown(&step);
-        assert!(told.contains("only with a prompt") && told.contains(r#""status":"failed""#), "{told}");
+        assert!(told.contains("with the next prompt") && told.contains(r#""status":"failed""#), "{told}");
         // With the next prompt Codex knows of it.
         codec.encode(Command::Prompt(Prompt::text("go")), now());
         codec.decode(

@@ -117,7 +117,7 @@ fn a_beginning_that_is_not_there_is_named() {
     assert_eq!(second.title.as_deref(), Some("plum"));
     let (said, notes) = told(&second, "forked");
     assert_eq!(said, ["plum"]);
-    let message = format!("the beginning is in conversation {FIRST}, which is not there");
+    let message = format!("the beginning is in conversation {FIRST}, which was not found");
     assert_eq!(notes, [format!(r#"{message}{{"from":"{FIRST}"}}"#)]);
 }
 

@@ -175,7 +175,7 @@ fn a_conversation_is_found_by_what_people_have_at_hand() {
 fn an_agent_without_a_store_says_so() {
     for agent in [AgentType::Acp, AgentType::Builtin] {
         let error = History::of(agent, &BTreeMap::new()).unwrap_err().to_string();
-        assert!(error.contains("does not know where") && error.contains(agent.as_str()), "{error}");
+        assert!(error.contains("cannot list the conversations") && error.contains(agent.as_str()), "{error}");
     }
 }
 

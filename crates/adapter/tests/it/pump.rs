@@ -165,7 +165,7 @@ async fn a_command_that_is_not_taken_is_an_error_and_the_session_goes_on() {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     let told = rest(link).await;
-    assert!(errors(&told)[0].message.contains("did not take a command"), "{told:#?}");
+    assert!(errors(&told)[0].message.contains("did not accept a command"), "{told:#?}");
     assert!(told.iter().any(|kind| matches!(kind, EventKind::TurnCompleted(_))));
 }
 

@@ -54,7 +54,7 @@ impl Simple {
 fn stays(word: &Word, here: &Path, root: &Path) -> bool {
     let text = word.text.as_str();
     if word.glob {
-        // A glob may match anything beside it.
+        // A glob may match any file in its folder.
         let (folder, name) = text.rsplit_once('/').map_or(("", text), |(folder, name)| (folder, name));
         let plain = !folder.contains(['*', '?', '[', '{']) && name.contains(['*', '?', '[', '{']);
         let beside = here.join(folder);

@@ -37,7 +37,7 @@ impl Server {
         };
         let line = match line {
             Ok(line) => line,
-            Err(why) => return Outcome::failed(format!("the MCP server {} is not there: {why}", self.name)),
+            Err(why) => return Outcome::failed(format!("the MCP server {} is not available: {why}", self.name)),
         };
         match self.ask(&line, tool, arguments, &context).await {
             Ok(outcome) => outcome,
@@ -84,11 +84,13 @@ impl Server {
             };
             match answers {
                 Ok(answers) => params.input_responses = Some(answers),
-                Err(what) => return Ok(Outcome::failed(format!("{} wants {what}, which it cannot have", self.name))),
+                Err(what) => {
+                    return Ok(Outcome::failed(format!("{} requested {what}, which is not supported", self.name)));
+                }
             }
             params.request_state = wanted.request_state;
         }
-        Ok(Outcome::failed(format!("{} asked more than {MOST_ROUNDS} times in one call", self.name)))
+        Ok(Outcome::failed(format!("{} asked more than {MOST_ROUNDS} questions in one call", self.name)))
     }
 
     /// One request of a call, and its answer.
@@ -119,7 +121,7 @@ impl Server {
             ServerResult::CallToolResult(result) => Ok(Round::Over(outcome(result))),
             ServerResult::InputRequiredResult(wanted) => Ok(Round::Wants(wanted)),
             ServerResult::CreateTaskResult(_) => {
-                let why = format!("{} answers later by a task, which is not understood here", self.name);
+                let why = format!("{} answers with a task, which is not supported", self.name);
                 Ok(Round::Over(Outcome::failed(why)))
             }
             _ => Err(ServiceError::UnexpectedResponse),
@@ -141,7 +143,7 @@ impl Server {
                 let why = timeout(CANCEL_LIMIT * 5, gone).await.ok().and_then(Result::ok);
                 let why =
                     why.and_then(|state| state.error.clone()).unwrap_or_else(|| "the connection is gone".to_owned());
-                Outcome::failed(format!("the MCP server {name} went away during the call: {why}"))
+                Outcome::failed(format!("the MCP server {name} disconnected during the call: {why}"))
             }
             ServiceError::TransportSend(error) => {
                 let why = http::words(error.error.as_ref());

@@ -110,7 +110,9 @@ pub(super) async fn connect(
         answer => answer,
     }
     .map_err(|why| match why {
-        ConnectError::NoInitialize => "it does not know how to begin: it is no MCP server, or a newer one".to_owned(),
+        ConnectError::NoInitialize => {
+            "it did not answer initialize: it is not an MCP server, or a newer one".to_owned()
+        }
         ConnectError::Closed => "it closed the connection".to_owned(),
         ConnectError::Other(why) => why,
     })

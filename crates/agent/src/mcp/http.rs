@@ -48,7 +48,7 @@ fn header((name, value): (&String, &String)) -> Result<(HeaderName, HeaderValue)
 pub(super) fn words(error: &(dyn Error + Send + Sync + 'static)) -> String {
     match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
         Some(StreamableHttpError::Client(error)) => error_chain(error),
-        Some(StreamableHttpError::AuthRequired(_)) => "it wants somebody to sign in first: set its headers".to_owned(),
+        Some(StreamableHttpError::AuthRequired(_)) => "it requires a sign-in: set its headers".to_owned(),
         Some(StreamableHttpError::UnexpectedServerResponse(answer)) if answer.contains("40") => {
             format!("{answer}; it may speak the older HTTP with SSE, which is not supported")
         }

@@ -54,7 +54,7 @@ impl StrayOutput {
     /// For the end of an error.
     pub(super) fn words(&self) -> String {
         match self.0.get() {
-            Some(line) => format!("; its stdout has what is no message: \"{line}\""),
+            Some(line) => format!("; its stdout has a line that is not a message: \"{line}\""),
             None => String::new(),
         }
     }

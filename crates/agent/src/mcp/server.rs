@@ -50,9 +50,9 @@ pub(crate) enum Status {
     #[default]
     Starting,
     Connected,
-    /// It did not start.
+    /// The server did not start.
     Failed,
-    /// It was connected and is gone.
+    /// The server was connected, and the connection was lost.
     Disconnected,
 }
 

@@ -150,7 +150,7 @@ async fn servers_that_do_not_come_up_say_why_and_hurt_nobody() {
     for (name, words) in [
         ("dead", "it ended (exit code 3): no key is set"),
         ("hangs", "it did not answer within 1500 ms; on its stderr: still thinking"),
-        ("noisy", "it did not answer within 1500 ms; its stdout has what is no message: \"Welcome!\""),
+        ("noisy", "it did not answer within 1500 ms; its stdout has a line that is not a message: \"Welcome!\""),
         ("no-list", "it ended (exit code 4): lost the list"),
         ("missing", "no such program: /no/such/program"),
         ("nowhere", "Connection refused"),
@@ -171,7 +171,10 @@ async fn one_that_dies_in_a_call_is_told_and_comes_back_with_the_next() {
     let (toolbox, _changes) = scene.start().await;
     let outcome = run(&toolbox, "mcp__test__die", json!({})).await;
     assert_eq!(outcome.outcome, ToolOutcome::Failed);
-    assert!(outcome.text.contains("went away during the call: it ended (exit code 9): out of memory"), "{outcome:?}");
+    assert!(
+        outcome.text.contains("disconnected during the call: it ended (exit code 9): out of memory"),
+        "{outcome:?}"
+    );
     let gone = toolbox.mcp.changes().remove(0);
     assert_eq!((Some(gone.status().status.as_str()), gone.state.tool_names().len()), (Some("disconnected"), 6));
     assert_eq!(run(&toolbox, "mcp__test__echo", json!({ "message": "again" })).await.text, "echo: again");
@@ -186,7 +189,7 @@ async fn a_server_that_stays_away_fails_the_call() {
     run(&toolbox, "mcp__test__die", json!({})).await;
     std::fs::write(scene.folder.path().join("server.sh"), "echo 'gone for good' >&2; exit 1").unwrap();
     let outcome = run(&toolbox, "mcp__test__echo", json!({ "message": "again" })).await;
-    assert!(outcome.text.contains("test is not there: it ended (exit code 1): gone for good"), "{outcome:?}");
+    assert!(outcome.text.contains("test is not available: it ended (exit code 1): gone for good"), "{outcome:?}");
     toolbox.mcp.close().await;
 }
 

@@ -47,14 +47,13 @@ pub(crate) struct Providers {
 pub(crate) enum ChoiceError {
     #[error("OPENAI_API is '{0}', but can only be 'responses' or 'chat'")]
     UnknownApi(String),
-    #[error("{url_var} is '{url}', which is no plain http or https address")]
+    #[error("{url_var} is '{url}', which is not an http or https address")]
     BadUrl { url_var: &'static str, url: String },
     #[error(
-        "which provider has the model '{0}'? Say anthropic/{0}, openai/{0} or gemini/{0}; or take a name that begins \
-         with claude, gpt or gemini; or 'rehearsal', which needs no network"
+        "unknown provider of the model '{0}': use anthropic/{0}, openai/{0} or gemini/{0}, a name that begins with claude, gpt or gemini, or 'rehearsal', which needs no network"
     )]
     WhoseModel(String),
-    #[error("there is no provider '{word}': say anthropic/{rest}, openai/{rest}, gemini/{rest} or rehearsal")]
+    #[error("unknown provider '{word}': use anthropic/{rest}, openai/{rest}, gemini/{rest} or rehearsal")]
     UnknownProvider { word: String, rest: String },
     #[error("'{0}/' names a provider but no model, such as {0}/{1}")]
     NoName(&'static str, &'static str),

@@ -34,7 +34,7 @@ pub(crate) enum Rule {
 
 /// A rule without a meaning.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{rule}' is no rule: {why}")]
+#[error("'{rule}' is not a rule: {why}")]
 pub(crate) struct BadRule {
     rule: String,
     why: &'static str,
@@ -106,12 +106,12 @@ fn shell(inner: &str) -> Result<Rule, &'static str> {
         return Ok(Rule::Line(line.trim().to_owned()));
     }
     let Some(begin) = inner.strip_suffix(BEGINS) else { return Ok(Rule::Line(inner.to_owned())) };
-    let script = Script::parse(begin).map_err(|_| "before :* stand plain words")?;
+    let script = Script::parse(begin).map_err(|_| "only plain words may come before :*")?;
     match script.commands.as_slice() {
         [simple] if simple.words.iter().all(|word| !word.glob) => {
             Ok(Rule::Begins(simple.words.iter().map(|word| word.text.clone()).collect()))
         }
-        _ => Err("before :* stands one command"),
+        _ => Err("only one command may come before :*"),
     }
 }
 
@@ -249,7 +249,7 @@ mod tests {
             ["", "shell(git", "read_file(x)", "shell(a; b:*)", "shell($x:*)", "web_fetch(a b)", "a b", "__x", "*"]
         {
             let error = text.parse::<Rule>().unwrap_err().to_string();
-            assert!(error.starts_with(&format!("'{text}' is no rule: ")), "{error}");
+            assert!(error.starts_with(&format!("'{text}' is not a rule: ")), "{error}");
         }
     }
 

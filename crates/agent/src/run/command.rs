@@ -20,7 +20,7 @@ impl Runner {
     pub(super) async fn command(&mut self, command: Command) -> Result<(), OwnerGone> {
         match command {
             Command::Prompt(_) if self.waiting.len() >= WAITING => {
-                self.warn(format!("{WAITING} prompts wait already, so this one is not taken")).await
+                self.warn(format!("the queue is full ({WAITING} prompts)")).await
             }
             Command::Prompt(prompt) if self.machine.is_busy() => {
                 self.waiting.push_back(prompt);
@@ -96,7 +96,7 @@ impl Runner {
         };
         if let Some(most) = within.filter(|most| !mode.is_within(*most, AgentType::Builtin)) {
             let (mode, most) = (mode.option_word(), most.option_word());
-            return Ok(Err(format!("{mode} lets more run unasked than {most}, which is as far as you may go here")));
+            return Ok(Err(format!("{mode} lets more run unasked than {most}, your limit here")));
         }
         self.policy.mode = mode;
         let native_mode = mode.native(AgentType::Builtin).map(|mode| mode.word.to_owned());
@@ -177,7 +177,7 @@ impl Runner {
                 let set = self.set_mode(&word, within).await?;
                 set.map(|mode| format!("The approval mode is now {}.\n", mode.option_word()))
             }
-            Slash::Compress if self.machine.talk.is_empty() => Ok("There is nothing to sum up yet.\n".to_owned()),
+            Slash::Compress if self.machine.talk.is_empty() => Ok("There is nothing to summarize yet.\n".to_owned()),
             Slash::Compress => return self.step(Input::Compress).await,
             Slash::ChatSave(name) => {
                 let saved = self.chat_store.save(&name, (owner, &self.folder), &self.chat, &self.machine.talk).await;
@@ -193,7 +193,7 @@ impl Runner {
                 Err(error) => Err(error.to_string()),
             },
             Slash::ChatDelete(_) if within.is_some() => {
-                Err("only whoever runs this session deletes conversations".to_owned())
+                Err("only the owner of this session can delete conversations".to_owned())
             }
             Slash::ChatDelete(name) => {
                 let deleted = self.chat_store.delete(&name, owner, &self.folder).await;
@@ -205,7 +205,7 @@ impl Runner {
                 Ok("The conversation is forgotten.\n".to_owned())
             }
             Slash::Share => Ok("Start Multitap with --a2a-port N to let others into this session.\n".to_owned()),
-            Slash::Quit if within.is_some() => Err("only whoever runs this session ends it".to_owned()),
+            Slash::Quit if within.is_some() => Err("only the owner of this session can end it".to_owned()),
             Slash::Quit => {
                 self.over = true;
                 Ok("Goodbye.\n".to_owned())
@@ -225,7 +225,7 @@ impl Runner {
 
     fn remembered(&self) -> String {
         match self.memory.text() {
-            text if text.is_empty() => "Nothing is kept in mind yet.\n".to_owned(),
+            text if text.is_empty() => "The memory is empty.\n".to_owned(),
             text => format!("{text}\n"),
         }
     }
@@ -237,7 +237,7 @@ impl Runner {
         let load = move || Memory::load(config.as_deref(), home.as_deref(), &folder);
         match tokio::task::spawn_blocking(load).await {
             Ok(memory) => self.memory = memory,
-            Err(error) => tracing::warn!(%error, "the memory files were not read"),
+            Err(error) => tracing::warn!(%error, "the memory files could not be read"),
         }
     }
 
@@ -253,7 +253,7 @@ impl Runner {
     fn mcp_servers(&self) -> String {
         let servers = self.toolbox.mcp.changes();
         if servers.is_empty() {
-            return "No MCP servers are set up: mcpServers in your settings names them.\n".to_owned();
+            return "No MCP servers. Add them as mcpServers in your settings.\n".to_owned();
         }
         let one = |server: &ServerChange| {
             let tools = server.state.tool_names().join(", ");

@@ -221,7 +221,7 @@ impl Runner {
         if let Verdict::Deny(why) = self.policy.judge(tool, job) {
             return Err(why);
         }
-        let Value::Object(arguments) = arguments else { return Err("its arguments are no JSON object".to_owned()) };
+        let Value::Object(arguments) = arguments else { return Err("its arguments are not a JSON object".to_owned()) };
         Ok(EditedCall::new(job.title(), arguments, job.details()))
     }
 
@@ -239,7 +239,7 @@ impl Runner {
             let rule = rule.to_string();
             let saved = match &self.setup.save {
                 Some(save) => save(&rule),
-                None => Err("there are no settings to keep it in".to_owned()),
+                None => Err("there is no settings file to save it in".to_owned()),
             };
             match saved {
                 Ok(()) => {

@@ -357,7 +357,7 @@ async fn no_more_waits_than_there_is_room_for() {
     for number in 0..=WAITING {
         scene.ask(Command::Steer(Prompt::text(number.to_string()))).await;
     }
-    assert!(scene.word().await.contains("wait already, so this one is not taken"));
+    assert!(scene.word().await.contains("the queue is full"));
     scene.ask(Command::Cancel).await;
     scene.end_of_turn().await;
 }

@@ -38,7 +38,7 @@ impl UnseenCommands {
             let rest = output.split_off(cut(&output, output.len() - OUTPUT));
             output = format!("[… {} bytes of output are left out here …]\n{rest}", output.len());
         }
-        // Other ends are already part of the output.
+        // The output already reports any other exit code.
         let end = if outcome.exit_code == Some(0) { "\n[exit code 0]" } else { "" };
         self.frames.push_back(format!("<{FRAME}>\n$ {command}\n{output}{end}\n</{FRAME}>\n"));
         while self.frames.iter().map(String::len).sum::<usize>() > ALL && self.frames.pop_front().is_some() {

@@ -150,9 +150,7 @@ impl Change {
         }
         if files.workspace.resolve(&self.named).ok().as_ref() != Some(&self.file) {
             let named = &self.named;
-            return Outcome::failed(format!(
-                "{named} no longer leads where it led when the change was worked out: nothing was written"
-            ));
+            return Outcome::failed(format!("{named} leads to another file now: nothing was written"));
         }
         if self.held == ExpectedContent::Text(self.after.clone()) {
             return Outcome::done(format!("{shown} was left as it is: the user took the change out."));

@@ -65,7 +65,7 @@ pub(super) fn prepare(arguments: Arguments, screen: &Screen) -> Result<Fetch, Ba
     let in_prompt = prompt.iter().flat_map(|prompt| addresses(prompt)).map(str::to_owned);
     let mut found: Vec<String> = Vec::new();
     for text in named.chain(in_prompt) {
-        let url = Url::parse(&text).map_err(|error| BadCall(format!("'{text}' is no address: {error}")))?;
+        let url = Url::parse(&text).map_err(|error| BadCall(format!("'{text}' is not an address: {error}")))?;
         screen.check(&url).map_err(|why| BadCall(format!("cannot fetch {url}: {why}")))?;
         let url = String::from(url);
         if found.contains(&url) {
@@ -186,7 +186,7 @@ async fn page(screen: &Screen, url: &str) -> Result<Page, String> {
         if status.is_redirection()
             && let Some(location) = response.headers().get(LOCATION)
         {
-            let location = location.to_str().map_err(|_| "it redirects to something that is no address".to_owned())?;
+            let location = location.to_str().map_err(|_| "it redirects to an invalid address".to_owned())?;
             url = url.join(location).map_err(|error| format!("it redirects to '{location}': {error}"))?;
             continue;
         }
@@ -207,7 +207,7 @@ async fn read(mut response: Response, url: Url) -> Result<Page, String> {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("text/plain");
     let kind = kind.to_ascii_lowercase();
     if !readable(&kind) {
-        return Err(format!("it is no text, but {kind}"));
+        return Err(format!("it is not text, but {kind}"));
     }
     let mut bytes = Vec::new();
     let mut cut = false;

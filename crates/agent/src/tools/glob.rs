@@ -97,7 +97,7 @@ impl Glob {
             }
         }
         if count == 0 {
-            return Outcome::done(format!("No file fits {pattern}."));
+            return Outcome::done(format!("No file matches {pattern}."));
         }
         let found =
             newest.into_sorted_vec().into_iter().map(|Reverse((_, Reverse(path)))| files.workspace.shown(&path));
@@ -160,7 +160,7 @@ mod tests {
         let whole = scene.path("src/b*").display().to_string();
         assert_eq!(found(&scene, json!({ "pattern": whole })).await, ["src/b.rs"]);
         let outcome = scene.call(NAME, json!({ "pattern": "*.py" })).await;
-        assert_eq!(outcome.text, "No file fits *.py.");
+        assert_eq!(outcome.text, "No file matches *.py.");
         let unignored = found(&scene, json!({ "pattern": "d.rs", "respect_git_ignore": false })).await;
         assert_eq!(unignored, ["d.rs"]);
     }

@@ -46,7 +46,8 @@ impl Pattern {
         }
         let mut builder = GlobBuilder::new(plain);
         builder.literal_separator(true).case_insensitive(case == Case::Ignore).empty_alternates(true);
-        let glob = builder.build().map_err(|error| BadCall(format!("'{text}' is no pattern: {}", error.kind())))?;
+        let glob =
+            builder.build().map_err(|error| BadCall(format!("'{text}' is not a valid pattern: {}", error.kind())))?;
         Ok(Self { text: text.to_owned(), glob: glob.compile_matcher(), name_only: false })
     }
 
@@ -106,7 +107,7 @@ mod tests {
             ("../*", "leads out"),
             ("a/../b", "leads out"),
             ("/etc/*", "leads out"),
-            ("[a", "no pattern"),
+            ("[a", "not a valid pattern"),
         ] {
             let BadCall(why) = Pattern::for_path(text, Case::Heed).unwrap_err();
             assert!(why.contains(words), "{text}: {why}");

@@ -185,7 +185,7 @@ impl Gathered {
         let shown = files.shown(file);
         let room = MOST_BYTES.saturating_sub(self.text.len());
         if room == 0 || self.files == MOST_FILES {
-            return self.leave_out(&shown, "there is no room for it");
+            return self.leave_out(&shown, "it does not fit into the limit");
         }
         let wanted = LineRange { skip: 0, lines: MOST_LINES, bytes: room };
         let read = open(file).map_err(|error| error.to_string());
@@ -228,7 +228,7 @@ impl Gathered {
             text.push_str("]\n");
         }
         match self.files {
-            0 if text.is_empty() => Outcome::done(format!("No file fits {named}.")),
+            0 if text.is_empty() => Outcome::done(format!("No file matches {named}.")),
             0 => Outcome::failed(text),
             _ => Outcome { images: self.images, ..Outcome::done(text) },
         }
@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(text, "--- src/[e].rs ---\nE\n\n--- src/b.rs ---\nB\n\n");
         assert_eq!(read(json!({ "paths": ["src/[e].rs"] })).await, "--- src/[e].rs ---\nE\n\n");
         assert_eq!(read(json!({ "paths": ["src/target/d.rs"] })).await, "--- src/target/d.rs ---\nD\n\n");
-        assert_eq!(read(json!({ "paths": ["*.py"] })).await, "No file fits *.py.");
+        assert_eq!(read(json!({ "paths": ["*.py"] })).await, "No file matches *.py.");
     }
 
     #[tokio::test]
@@ -273,7 +273,11 @@ mod tests {
         let outcome = scene.call(NAME, json!({ "paths": ["."] })).await;
         assert!(outcome.text.len() < MOST_BYTES + 3000, "{}", outcome.text.len());
         assert!(outcome.text.contains("[Lines 1 to "), "the last one is cut");
-        assert!(outcome.text.contains("[Left out:\n18: there is no room for it\n"), "{}", &outcome.text[MOST_BYTES..]);
+        assert!(
+            outcome.text.contains("[Left out:\n18: it does not fit into the limit\n"),
+            "{}",
+            &outcome.text[MOST_BYTES..]
+        );
         assert!(outcome.text.ends_with("and 2 more]\n"), "{}", &outcome.text[MOST_BYTES..]);
     }
 
@@ -286,7 +290,7 @@ mod tests {
             let outcome = scene.call(NAME, json!({ "paths": paths })).await;
             assert_eq!(outcome.outcome, ToolOutcome::Failed, "{paths}: {}", outcome.text);
         }
-        assert_eq!(scene.call(NAME, json!({ "paths": ["etc/*"] })).await.text, "No file fits etc/*.");
+        assert_eq!(scene.call(NAME, json!({ "paths": ["etc/*"] })).await.text, "No file matches etc/*.");
         let outcome = scene.call(NAME, json!({ "paths": ["none"] })).await;
         assert_eq!(outcome.outcome, ToolOutcome::Failed);
         assert_eq!(outcome.text, "[Left out:\nnone: it does not exist]\n");

@@ -103,7 +103,7 @@ pub(super) fn spec() -> Spec {
 
 pub(super) fn prepare(files: &Files, arguments: Arguments) -> Result<Search, BadCall> {
     if arguments.pattern.is_empty() {
-        return Err(BadCall("the pattern is empty: it would fit every line".to_owned()));
+        return Err(BadCall("the pattern is empty: it would match every line".to_owned()));
     }
     let sought = SearchPattern {
         text: arguments.pattern,
@@ -221,7 +221,7 @@ impl Results {
             count => format!("\n[Could not be read: {count} files or folders.]"),
         };
         if self.matches == 0 {
-            return format!("No line fits '{pattern}'.{unread}");
+            return format!("No line matches '{pattern}'.{unread}");
         }
         let lines = if self.matches == 1 { "1 line fits".to_owned() } else { format!("{} lines fit", self.matches) };
         let files = if self.files == 1 { "1 file".to_owned() } else { format!("{} files", self.files) };
@@ -311,7 +311,7 @@ mod tests {
         let text =
             search(&scene, json!({ "pattern": "main() {", "fixed_strings": true, "path": "a.rs", "context": 1 }));
         assert_eq!(text.await, "1 line fits 'main() {' in 1 file:\n\na.rs\n2- \n3: fn main() {\n4- }");
-        assert_eq!(search(&scene, json!({ "pattern": "nowhere" })).await, "No line fits 'nowhere'.");
+        assert_eq!(search(&scene, json!({ "pattern": "nowhere" })).await, "No line matches 'nowhere'.");
     }
 
     #[tokio::test]
@@ -346,7 +346,7 @@ mod tests {
             (json!({ "pattern": "(" }), "unclosed group"),
             (json!({ "pattern": "a\\nb" }), "nothing to search a line for"),
             (json!({ "pattern": "" }), "empty"),
-            (json!({ "pattern": "x", "include": "[" }), "is no pattern"),
+            (json!({ "pattern": "x", "include": "[" }), "is not a valid pattern"),
             (json!({ "pattern": "x", "path": "/etc" }), "lies outside"),
             (json!({ "pattern": "x", "path": "none" }), "cannot search none"),
             (json!({ "pattern": ["x"] }), "pattern: invalid type: sequence, expected a string"),
@@ -363,7 +363,7 @@ mod tests {
         let scene = Scene::new(&[("a", "x")]);
         std::os::unix::fs::symlink("/etc", scene.path("etc")).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", scene.path("passwd")).unwrap();
-        assert_eq!(search(&scene, json!({ "pattern": "root" })).await, "No line fits 'root'.");
+        assert_eq!(search(&scene, json!({ "pattern": "root" })).await, "No line matches 'root'.");
     }
 
     #[tokio::test]

@@ -199,7 +199,7 @@ impl Shell {
     pub(crate) async fn run_line(&self, line: Approved<Job>, context: ToolContext) -> Outcome {
         match line.into_inner() {
             Job::Shell(command) => self.run(command, context).await,
-            other => Outcome::failed(format!("{} is no command", other.title())),
+            other => Outcome::failed(format!("{} is not a command", other.title())),
         }
     }
 

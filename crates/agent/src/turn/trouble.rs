@@ -46,8 +46,8 @@ impl Machine {
         }
         out.push(Effect::Tell(reported(&error)));
         let why = match &self.turn {
-            Some(turn) if turn.compress => format!("the conversation could not be summed up: {}", error.message),
-            _ => format!("the conversation is too long, and could not be summed up: {}", error.message),
+            Some(turn) if turn.compress => format!("the conversation could not be summarized: {}", error.message),
+            _ => format!("the conversation is too long and could not be summarized: {}", error.message),
         };
         self.end(TurnStatus::Failed, None, Some(why), now, out);
     }

@@ -17,7 +17,7 @@ pub(crate) enum OpenError {
     #[error("it is {0}, not a plain file")]
     Special(&'static str),
     /// It was resolved a moment ago, so somebody created the link since.
-    #[error("a link stands in the way that was not there before")]
+    #[error("a part of the path became a link meanwhile")]
     Link,
     #[error("{0}")]
     Io(#[from] io::Error),

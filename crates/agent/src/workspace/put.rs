@@ -22,7 +22,7 @@ pub(crate) enum ExpectedContent {
 /// The write failed; the file is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PutError {
-    #[error("it changed on disk after the change was worked out")]
+    #[error("it changed on disk meanwhile")]
     Changed,
     #[error("it is read-only")]
     ReadOnly,

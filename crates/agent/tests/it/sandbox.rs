@@ -14,7 +14,7 @@ async fn what_cannot_be_had_is_an_error_unless_less_will_do() {
     let nowhere = [folder.path().join("nowhere")];
     let full = Sandbox::set_up(SandboxMode::WorkspaceWrite, &nowhere, Enforcement::Full, &keeper()).await.unwrap_err();
     assert!(matches!(&full, SandboxError::FileAccess(why) if why.starts_with("Landlock")), "{full:?}");
-    assert!(full.to_string().starts_with("the sandbox cannot keep commands from writing files here: Landlock"));
+    assert!(full.to_string().starts_with("the sandbox cannot restrict writing files here: Landlock"));
     let less =
         Sandbox::set_up(SandboxMode::WorkspaceWrite, &nowhere, Enforcement::Best, &keeper()).await.unwrap().unwrap();
     assert_eq!(less.enforced().files, FileAccess::Open);

@@ -6,15 +6,14 @@ use super::BusyArg;
 
 const ATTACH: &str = "\
 Examples:
-  multitap attach                             what runs on this machine
-  multitap attach 0199a1                      the session whose id begins so
-  multitap attach 127.0.0.1:1234              the one behind that door; :1234 for
-                                              this machine, or a whole URL
-  multitap attach https://HOST/?session=ID    one of many on a host
+  multitap attach                             list the sessions on this machine
+  multitap attach 0199a1                      open a session by a prefix of its id
+  multitap attach 127.0.0.1:1234              open the session of a door; also
+                                              :1234 (this machine) or a URL
+  multitap attach https://HOST/?session=ID    open a session of `multitap serve`
 
-Ctrl+D leaves; the session goes on where it runs. If the connection breaks it is
-made again, and nothing is missed. A host that wants a token finds it in
-MULTITAP_TOKEN.";
+Ctrl+D leaves; the session continues. Lost connections are restored without
+missing events. If the host requires a token, set MULTITAP_TOKEN.";
 
 #[derive(Debug, Args)]
 #[command(after_long_help = ATTACH)]

@@ -10,18 +10,18 @@ use super::{AgentArgs, seconds};
 
 const EXAMPLES: &str = "\
 Examples:
-  multitap serve                              on a free port of this machine; only
-                                              programs here reach it, in this folder
+  multitap serve                              on a free port, for programs on this
+                                              machine, in the current folder
   multitap serve --port 4100 --root ~/work --agent claude
   multitap serve --host 0.0.0.0 --port 4100 --token-file tokens --allow-host box.example
 
-When it is ready it prints one line, `multitap listening on http://HOST:PORT`.
-An interrupt ends it with all its sessions; a second one ends it at once. What
-is checked at the door: docs/security.md.
+When it is ready it prints one line: `multitap listening on http://HOST:PORT`.
+An interrupt ends it with all its sessions; a second one ends it at once.
+docs/security.md describes who can connect.
 
 Exit codes:
     0  ended by a signal
-    1  it cannot listen there, such as at a port that is in use
+    1  it cannot listen, for example because the port is in use
     2  usage, settings or tokens
   130  ended by a second signal";
 
@@ -49,7 +49,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, help_heading = HOST)]
     pub(crate) trust_client_settings: bool,
 
-    /// Most sessions open at a time
+    /// Maximum number of open sessions
     ///
     /// When the limit is reached, a new session closes the one that has been idle longest without clients. The closed
     /// session stays stored; the next message resumes it.

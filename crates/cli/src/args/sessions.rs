@@ -6,17 +6,19 @@ use clap::{Args, Subcommand};
 
 const SESSIONS: &str = "\
 Examples:
-  multitap sessions                           ours of this folder, newest first
-  multitap sessions list --all                ours of every folder
-  multitap sessions list --agent codex --all  Codex's own, of every folder
-  multitap sessions show latest               who said what
-  multitap sessions export ID > talk.jsonl    as events, one JSON line each
-  multitap -p \"go on\" -r ID                   take it up again
+  multitap sessions                           list the sessions of this folder
+  multitap sessions list --all                list the sessions of all folders
+  multitap sessions list --agent codex --all  list what Codex stored itself
+  multitap sessions show latest               show the newest session
+  multitap sessions export ID > talk.jsonl    save its events as JSON lines
+  multitap -p \"go on\" -r ID                   resume it
 
-An ID is ours or the agent's own, or the beginning of one; `latest` is the
-newest in the folder; with --agent gemini it may be the number that Gemini gives
-it (1 is the oldest). With --agent the files of Claude Code, Codex or Gemini CLI
-are read, whether multitap knows the conversation or not.";
+An ID is Multitap's or the agent's own, or a prefix of either. `latest` is the
+newest in the folder. With --agent gemini it may also be Gemini's number (1 is
+the oldest).
+
+With --agent, multitap reads the files of Claude Code, Codex or Gemini CLI, also
+of conversations that it did not run.";
 
 #[derive(Debug, Args)]
 #[command(after_long_help = SESSIONS)]
@@ -43,7 +45,7 @@ pub(crate) struct SessionsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsSub {
-    /// List them, newest first (the default)
+    /// List sessions, newest first (the default)
     List {
         /// Include all folders and archived conversations
         #[arg(long)]

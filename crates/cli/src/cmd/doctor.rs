@@ -172,7 +172,7 @@ fn agent_check(agent: &Agent, needed: bool) -> Check {
     match (&agent.version, agent.tested) {
         (None, _) => Check::warning(
             name,
-            format!("{path} does not tell its version{tested}"),
+            format!("{path} does not report its version{tested}"),
             format!("run `{path} --version` yourself; if it fails: {install}"),
         ),
         (Some(version), _) if !agent.driven => {
@@ -244,9 +244,9 @@ fn builtin_check(settings: &Settings) -> Check {
     match own.model.map_or_else(|| multitap_agent::default_model(&env), Ok) {
         Ok(model) if model == "rehearsal" => Check::ok(
             "builtin",
-            "always here; without a key it rehearses (set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY)",
+            "built in; rehearses without a key (set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY)",
         ),
-        Ok(model) => Check::ok("builtin", format!("always here, with the model {model}")),
+        Ok(model) => Check::ok("builtin", format!("built in, with the model {model}")),
         Err(why) => Check::warning("builtin", why, "correct the variable; or choose with --model"),
     }
 }
@@ -258,7 +258,7 @@ async fn shell_sandbox_check() -> Result<Check, Problem> {
     let tried = Sandbox::set_up(SandboxMode::WorkspaceWrite, &folder, Enforcement::Full, &keeper).await;
     Ok(match tried {
         Ok(Some(sandbox)) => Check::ok("shell", format!("--sandbox can be enforced: {}", sandbox.enforced())),
-        Ok(None) => Check { status: Status::Skipped, ..Check::ok("shell", "there is none on this system") },
+        Ok(None) => Check { status: Status::Skipped, ..Check::ok("shell", "not available on this system") },
         Err(error) => {
             let how = "--sandbox-best-effort accepts less; without --sandbox nothing changes";
             Check { status: Status::Skipped, ..Check::warning("shell", error.to_string(), how) }
@@ -305,7 +305,7 @@ async fn node_check(agent: &Agent) -> Result<Option<Check>, Problem> {
         return Ok(Some(Check::problem("node", message, fix)));
     };
     let Some(version) = version(&node, &launch::keeper()?).await else {
-        return Ok(Some(Check::warning("node", format!("{} does not tell its version", node.display()), fix)));
+        return Ok(Some(Check::warning("node", format!("{} does not report its version", node.display()), fix)));
     };
     let major = version.split('.').next().and_then(|major| major.parse::<u64>().ok()).unwrap_or(0);
     let message = format!("{version} at {}, for {}", node.display(), agent.name);

@@ -38,17 +38,14 @@ const HURRY: Duration = Duration::from_millis(200);
 /// Bare `multitap` without a terminal: the piped text is the prompt. Without any, it prints a welcome.
 pub(crate) async fn without_words(args: RunArgs) -> Result<Exit, Problem> {
     if args.keep_serving {
-        return Err(Problem::usage("--keep-serving is about a terminal, and this is none"));
+        return Err(Problem::usage("--keep-serving needs a terminal"));
     }
     if let Some(prompt) = input::if_piped().await? {
         return run(RunArgs { print: Some(Some(prompt)), ..args }).await;
     }
     let opens = args.door.a2a_port.map(|_| "--a2a-port");
     if let Some(option) = opens.or_else(|| args.door.about_it()) {
-        return Err(Problem::usage(format!(
-            "{option} is about a door beside a session, and without a terminal and a prompt there is none: \
-             multitap -p PROMPT, or multitap serve"
-        )));
+        return Err(Problem::usage(format!("{option} needs a session: use multitap -p PROMPT or multitap serve")));
     }
     welcome().await
 }
@@ -71,7 +68,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
         InputFormat::StreamJson => (input::first_prompt(words)?, Input::stdin()),
     };
     if let Some(option) = args.door.useless() {
-        return Err(Problem::usage(format!("{option} is about a door: open one with --a2a-port")));
+        return Err(Problem::usage(format!("{option} needs --a2a-port")));
     }
     let host = Host::open().await?;
     let target = ResumeTarget::find(&host, &args.session, &folder).await?;

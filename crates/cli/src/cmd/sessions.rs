@@ -265,17 +265,16 @@ async fn archive(session: StoredSession, settings: &Settings) -> Result<Exit, Pr
     if session.agent != AgentType::Codex {
         let files: Vec<String> = session.files.iter().map(|path| path.display().to_string()).collect();
         return Err(Problem::usage(format!(
-            "{} has no way to put a conversation away, and multitap does not delete another program's files; \
-             to delete it yourself, remove {}",
+            "{} cannot archive conversations, and multitap does not delete another program's files. To delete it yourself, remove {}",
             session.agent,
             files.join(" and ")
         )));
     }
     if session.archived {
-        return Err(Problem::new(Exit::Failed, format!("codex has archived {} already", session.id)));
+        return Err(Problem::new(Exit::Failed, format!("{} is already archived", session.id)));
     }
     let id = &session.id;
-    out::say(&format!("codex archives {id}: it lists it no longer, and moves its file to archived_sessions"));
+    out::say(&format!("codex archived {id}: it is no longer listed, and its file is in archived_sessions"));
     let mut config = SessionConfig::new(AgentKind::Codex);
     config.program = Some(launch::agent_program(AgentType::Codex, settings));
     config.working_directory = session.folder.filter(|folder| folder.is_dir());

@@ -222,7 +222,7 @@ async fn serve_on(session: &Session, around: &Surroundings, signals: &mut Signal
     let at = around.address().borrow().as_ref().map(|address| format!(" at {address}")).unwrap_or_default();
     let (id, pid) = (session.id(), std::process::id());
     out::say(&format!(
-        "multitap: session {id} goes on without a terminal{at}; Ctrl+C here, or `kill {pid}`, ends it for all"
+        "multitap: session {id} continues without a terminal{at}. To end it for all: Ctrl+C here, or kill {pid}"
     ));
     loop {
         tokio::select! {

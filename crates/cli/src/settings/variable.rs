@@ -24,7 +24,7 @@ pub(super) fn expanded(value: &Value) -> Result<Value, TooLong> {
 
 /// The expanded strings are larger than any settings file.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("is longer than {LARGEST} bytes with the values of its variables: use fewer of them")]
+#[error("has more than {LARGEST} bytes with the values of its variables: use fewer of them")]
 pub(super) struct TooLong;
 
 /// Subtracts the expanded size of all strings from `left`: a small file may name a large variable many times.

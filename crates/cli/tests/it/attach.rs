@@ -62,7 +62,7 @@ fn two_terminals_share_one_session() {
     guest.hides(ASKING).unwrap();
     // Whoever leaves changes nothing.
     guest.press(&["C-d"]).unwrap();
-    guest.shows("goes on where it runs").unwrap();
+    guest.shows("continues. To return").unwrap();
     host.shows("eve left").unwrap();
     assert_eq!(only(&scene)["id"], id.as_str());
     drop(guest);
@@ -120,7 +120,7 @@ fn what_cannot_be_attached_to_is_said() {
     assert_eq!(running(&scene), Vec::<Value>::new());
     let run = scene.run(&["attach", "http://127.0.0.1:9"]);
     assert_eq!(run.code, Some(2));
-    assert!(run.stderr.contains("this is none"), "{}", run.stderr);
+    assert!(run.stderr.contains("needs an interactive terminal"), "{}", run.stderr);
     assert_eq!(scene.run(&["attach", "x", "--json"]).code, Some(2));
 }
 

@@ -161,7 +161,7 @@ fn a_session_that_is_live_elsewhere_can_be_copied_but_not_taken() {
     live.until_type("promptQueued");
 
     let what = format!("session {id} is live in process {}: ", live.pid());
-    let today = "take it up when that process has ended, or, if its agent can fork, go on with a copy of it now";
+    let today = "resume it when that process has ended, or continue in a copy";
     for how in [&["-r", &id][..], &["-c"]] {
         let run = scene.run(&[&["-p", "mine"], how].concat()).exits(3);
         assert!(run.stderr.contains(&format!("{what}{today}")), "{run:#?}");

@@ -285,7 +285,7 @@ fn prompts_take_files_commands_and_slash_commands() {
     assert!(said(run("/greet notes.txt", 0)).contains("run: touch from-a-file"));
     assert!(said(run("!echo mine", 0)).contains("mine"));
     assert!(said(run("/tools", 0)).contains("run_shell_command"));
-    assert!(run("/nope", 1).stderr.contains("there is no command /nope"));
+    assert!(run("/nope", 1).stderr.contains("unknown command /nope"));
     let listed = scene.run(&["commands", "--json"]).exits(0).stdout;
     let listed: Value = serde_json::from_str(&listed).unwrap();
     let names: Vec<_> = listed["commands"].as_array().unwrap().iter().map(|command| &command["name"]).collect();

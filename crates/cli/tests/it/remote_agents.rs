@@ -206,9 +206,16 @@ fn a_server_that_the_user_calls_a2a_server_is_left_as_it_is() {
     let prompt = r#"call a2a-server echo {"message":"mine"}"#;
     let run = scene.run(&[&["-p", prompt, "--approval-mode", "auto-all"], &BUILTIN[..]].concat()).exits(0);
     assert!(run.stdout.contains("echo: mine"), "{run:#?}");
-    assert!(run.stderr.contains("a2aServers is not used: mcpServers has an a2a-server of its own"), "{run:#?}");
+    assert!(
+        run.stderr.contains("a2aServers is not used, because mcpServers has a server named a2a-server"),
+        "{run:#?}"
+    );
     let run = scene.run(&["doctor"]).exits(0);
-    assert!(run.stdout.contains("a2aServers is not used: mcpServers has an a2a-server"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("a2aServers is not used, because mcpServers has a server named a2a-server"),
+        "{}",
+        run.stdout
+    );
 }
 
 /// R004-1, R004-7.

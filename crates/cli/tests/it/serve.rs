@@ -202,7 +202,7 @@ fn what_is_wrong_at_the_start_is_said_and_no_secret_with_it() {
     fs::set_permissions(&bad, fs::Permissions::from_mode(0o600)).unwrap();
     let bad = bad.display().to_string();
     for (options, exit, told) in [
-        (&["--port", port.as_str()][..], 1, "is in use"),
+        (&["--port", port.as_str()][..], 1, "already in use"),
         (&["--token-file", &exposed], 2, "chmod 600"),
         (&["--token-file", &bad], 2, "line 2"),
         (&["--token-file", "none"], 2, "cannot be read"),

@@ -97,7 +97,7 @@ fn what_is_not_there_is_named() {
     let run = scene().run(&["-p", "x", "--agent", "codex", "-r", "01a1dee", "--cwd", "/"]).exits(2);
     assert!(run.stderr.contains("3 conversations of codex"), "{}", run.stderr);
     let run = sessions(&["--agent", "acp:goose acp"]).exits(2);
-    assert!(run.stderr.contains("does not know where"), "{}", run.stderr);
+    assert!(run.stderr.contains("cannot list the conversations"), "{}", run.stderr);
     let run = sessions(&["show", "99999999", "--agent", "builtin"]).exits(1);
     assert!(run.stderr.contains("no builtin session matches \"99999999\""), "{}", run.stderr);
     sessions(&["--agent", "nobody"]).exits(2);

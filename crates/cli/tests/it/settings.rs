@@ -79,8 +79,8 @@ fn what_an_agent_cannot_be_told_of_a_server_is_said() {
     assert!(run.stderr.contains("claude cannot honour mcpServers.tiny.includeTools"), "{run:#?}");
     user_settings(&scene, r#"{"mcpServers": {"tiny": {"command": "true", "timeout": 5, "trust": true}}}"#);
     let run = scene.run(&["-p", "hello", "--agent", "acp:/bin/false"]);
-    assert!(run.stderr.contains("mcpServers.tiny.trust: acp has no such setting and asks"), "{run:#?}");
-    assert!(run.stderr.contains("mcpServers.tiny.timeout: acp has no such setting and waits"), "{run:#?}");
+    assert!(run.stderr.contains("mcpServers.tiny.trust: acp does not support it and asks"), "{run:#?}");
+    assert!(run.stderr.contains("mcpServers.tiny.timeout: acp does not support it and waits"), "{run:#?}");
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn the_folder_of_the_session_is_the_one_that_is_trusted_or_not() {
     let id = first.events()[0]["sessionId"].as_str().unwrap().to_owned();
     run_in(&mine, &["-r", &id, "-p", "run: touch made"]).exits(4);
     let denied = run_in(&mine, &["-r", &id, "-p", "write x to made", "--approval-mode", "auto-all"]);
-    assert!(denied.stdout.contains("by the rule write_file"), "{}", denied.stdout);
+    assert!(denied.stdout.contains("(rule write_file"), "{}", denied.stdout);
     assert!(!theirs.join("made").exists() && !mine.join("made").exists());
     run_in(&mine, &["-p", "run: touch made"]).exits(0);
     assert!(mine.join("made").exists(), "a folder that is trusted may allow it");

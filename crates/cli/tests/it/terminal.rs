@@ -212,7 +212,7 @@ fn what_was_written_outlives_an_editor_that_fails() {
     let Some(terminal) = rehearse(&scene, &[]) else { return };
     terminal.say("draft").unwrap();
     terminal.press(&["C-g"]).unwrap();
-    let is_told = |screen: &str| screen.replace("\n  ", " ").contains("what you wrote is kept in");
+    let is_told = |screen: &str| screen.replace("\n  ", " ").contains("saved in");
     // A key takes a notice away, and not this.
     terminal.until("the file", is_told).unwrap();
     terminal.say("!").unwrap();

@@ -12,7 +12,7 @@ use crate::AskedQuestion;
 
 const YES: &str = "yes";
 const NO: &str = "no";
-/// Largest whole number that every JSON reader keeps exactly.
+/// Largest whole number that every JSON parser reads exactly.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The field of a form that a question asks for.
@@ -97,7 +97,7 @@ pub(super) fn question(name: &str, property: &Value, required: bool) -> AskedQue
         labels,
         field: None,
     };
-    // A default that does not fit is not submitted behind the user's back.
+    // An invalid default is not submitted without the user's knowledge.
     let default = schema.get("default").filter(|default| !default.is_null());
     let default = default.and_then(|default| field.value(default, &asked).ok());
     let field = FormField { default, ..field };
@@ -177,7 +177,7 @@ impl FormField {
                 Value::String(text) => text.clone(),
                 other => other.to_string(),
             };
-            format!("\"{given}\" does not fit \"{}\": it takes {takes}", asked.question)
+            format!("\"{given}\" is not valid for \"{}\": use {takes}", asked.question)
         };
         let value = match (&self.takes, given) {
             (FieldType::Text { .. }, Value::String(text)) => self.takes.fits_text(text).then(|| given.clone()),

@@ -34,7 +34,7 @@ pub enum Refusal {
         "mode {mode} may let more run unasked than {ceiling}, which is as far as the owner of this session lets you go"
     )]
     BeyondCeiling { mode: String, ceiling: ApprovalMode },
-    #[error("the session takes no more prompts: it ends when the running turn does")]
+    #[error("the session accepts no more prompts: it ends after the running turn")]
     Draining,
     #[error("the prompt queue is full (at most 64 prompts, 32 MiB together): send it again once the agent is idle")]
     QueueFull,

@@ -51,7 +51,7 @@ const LAST_EVENTS: Duration = Duration::from_secs(10);
 /// How long a session whose agent ended at once waits for the client that opened it.
 const FIRST_READER: Duration = Duration::from_secs(2);
 const ENDED: &str = "the session ended";
-const COPIED: &str = "it was still open when this copy was made";
+const COPIED: &str = "it was open when the session was copied";
 
 /// When a session ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -280,7 +280,7 @@ impl SessionTask {
             match timeout_at(deadline, self.outbox.landed(&self.state)).await {
                 Ok(landed) => self.on_landed(landed),
                 Err(_) => {
-                    tracing::warn!(session = %self.id, "the last events could not be kept in time");
+                    tracing::warn!(session = %self.id, "the last events could not be stored in time");
                     break;
                 }
             }
@@ -341,12 +341,12 @@ impl SessionTask {
             }
             Landed::KeptAgain => {
                 self.tail.retain(Retain::Ring);
-                self.tell(log_note("the log is kept again, and nothing of it was lost", true));
+                self.tell(log_note("the log is stored again, and nothing was lost", true));
             }
             Landed::Lost(mut items) => {
                 // The other process's log lacks these events: no caller gets a reply, and the agent gets no command.
                 items.retain(|item| matches!(item, Item::Entry(_)));
-                let message = "another process has taken this session over: it ends here";
+                let message = "another process took over this session: it ends here";
                 self.tail.retain(Retain::Volatile);
                 self.release(items);
                 self.tell(EventKind::Error(AgentError::new(AgentErrorKind::Unknown, message)));
@@ -356,7 +356,7 @@ impl SessionTask {
     }
 
     fn say_unkept(&mut self, error: &JournalError) {
-        let message = format!("{error}: this session goes on in memory, and what happens from now on may be lost");
+        let message = format!("{error}: this session continues in memory, and new events may be lost");
         self.tell(log_note(&message, false));
     }
 
@@ -495,7 +495,7 @@ fn host() -> ClientRef {
 /// The end of an agent that reported none.
 fn gone_without_a_word(state: &State) -> SessionEnd {
     let reason = state.last_turn.map_or(SessionEndReason::Failed, SessionEndReason::from);
-    SessionEnd { error: Some("the agent is gone without a word".to_owned()), ..SessionEnd::of(reason) }
+    SessionEnd { error: Some("the agent ended without an error message".to_owned()), ..SessionEnd::of(reason) }
 }
 
 async fn at(due: Option<Instant>) {

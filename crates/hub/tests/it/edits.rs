@@ -118,14 +118,14 @@ async fn an_agent_that_never_judges_refuses() {
     let answer = answers(&scene.session, edited("q", "echo bye"), "ann");
     let review = scene.reviews().await;
     tokio::time::sleep(Duration::from_secs(60)).await;
-    refused(&answer.ruled().await, "no judgement");
+    refused(&answer.ruled().await, "did not check the edit");
     drop(review);
     let answer = answers(&scene.session, edited("q", "echo bye"), "ann");
     drop(scene.reviews().await);
-    refused(&answer.ruled().await, "no judgement");
+    refused(&answer.ruled().await, "did not check the edit");
     // One that takes no edited answers at all.
     scene.agent.reviews.close();
-    refused(&scene.session.decide(edited("q", "echo bye"), client("ann")).await, "takes no edited answers");
+    refused(&scene.session.decide(edited("q", "echo bye"), client("ann")).await, "does not support edited answers");
 }
 
 #[tokio::test]

@@ -114,7 +114,7 @@ async fn a_token_opens_the_door_and_says_what_one_may() {
     let mut tokens = Tokens::default();
     tokens.add("a-token-of-an-observer", ClientRole::Observer, Some("olaf".to_owned())).unwrap();
     let door = stage.door(Access { scheme: Scheme::of(tokens), ..Access::default() }).await;
-    for (token, why) in [(None, "token is needed"), (Some("another"), "no token of this host")] {
+    for (token, why) in [(None, "requires a token"), (Some("another"), "unknown token")] {
         let error = try_attach(door.url(), token).await.unwrap_err().to_string();
         assert!(error.contains(why) && error.contains("401"), "{error}");
     }

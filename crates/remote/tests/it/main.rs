@@ -4,6 +4,7 @@
 
 mod asked;
 mod cuts;
+mod older;
 #[cfg(unix)]
 mod private;
 mod proxy;

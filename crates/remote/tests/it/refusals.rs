@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use multitap_event::{ApprovalMode, ChoiceKind, ClientRef, Door as Way, Refused, Ruling, Timestamp};
 use multitap_hub::{
-    Answer, Elsewhere, FarStart, PageCall, PageReply, Refusal, Session, SessionCall, SessionReply, State,
+    Answer, Elsewhere, FarEnd, FarStart, PageCall, PageReply, Refusal, Session, SessionCall, SessionReply, State,
 };
-use multitap_serve::Access;
+use multitap_serve::{Access, Door};
 use multitap_store::Store;
+use tempfile::TempDir;
 use tokio_util::task::TaskTracker;
 
 use crate::stage::{One, ann, attached, open_door};
@@ -80,7 +81,7 @@ fn code(refusal: &Refusal) -> &str {
     }
 }
 
-fn every_refusal() -> Vec<Refusal> {
+pub(crate) fn every_refusal() -> Vec<Refusal> {
     let message = || "why".to_owned();
     let (question, option) = (|| "q".into(), || "o".into());
     let offered = || vec!["a".into(), "b".into()];
@@ -144,18 +145,39 @@ fn every_refusal() -> Vec<Refusal> {
     ]
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_refusal_arrives_as_what_it_was() {
+/// A door beside a session that refuses everything.
+pub(crate) struct RefusingDoor {
+    pub(crate) door: Door,
+    session: Session,
+    _end: FarEnd,
+    tasks: TaskTracker,
+    _folder: TempDir,
+}
+
+pub(crate) async fn refusing() -> RefusingDoor {
     let refusals = VecDeque::from(every_refusal());
     let start = FarStart { id: "far".into(), epoch: 1, client: ann(), state: Box::new(State::default()) };
-    let (session, _end, task) = Session::far(start, Arc::new(Refusing(Mutex::new(refusals))));
+    let (session, end, task) = Session::far(start, Arc::new(Refusing(Mutex::new(refusals))));
     let tasks = TaskTracker::new();
     tasks.spawn(task.run());
     tasks.close();
     let folder = tempfile::tempdir().unwrap();
     let store = Arc::new(Store::open(folder.path().join("sessions.db")).unwrap());
     let door = open_door(Arc::new(One::new(session.clone(), store)), Access::default()).await;
-    let far = attached(door.url()).await;
+    RefusingDoor { door, session, _end: end, tasks, _folder: folder }
+}
+
+impl RefusingDoor {
+    pub(crate) async fn end(self) {
+        self.session.end();
+        self.tasks.wait().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_refusal_arrives_as_what_it_was() {
+    let refusing = refusing().await;
+    let far = attached(refusing.door.url()).await;
     for refusal in every_refusal() {
         assert_eq!(refusal.data()["code"], code(&refusal));
         assert!(!refusal.data().contains_key("message"), "{refusal:?}");
@@ -164,6 +186,5 @@ async fn every_refusal_arrives_as_what_it_was() {
         assert_eq!(arrived.to_string(), refusal.to_string());
     }
     far.leave().await;
-    session.end();
-    tasks.wait().await;
+    refusing.end().await;
 }

@@ -21,7 +21,7 @@ pub(crate) async fn card(State(door): State<Shared>, headers: HeaderMap) -> Resp
     let form = match headers.get(VERSION).map(|value| value.to_str().ok().and_then(Dialect::of_version)) {
         None => Form::Hybrid,
         Some(Some(dialect)) => form_of(dialect),
-        Some(None) => return problem(StatusCode::BAD_REQUEST, "A2A-Version: 0.3 and 1.0 are spoken here"),
+        Some(None) => return problem(StatusCode::BAD_REQUEST, "A2A-Version: use 0.3 or 1.0"),
     };
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
     let body = at(&door, host).write(form).to_string();

@@ -156,7 +156,7 @@ fn version(headers: &HeaderMap) -> Result<Option<Dialect>, Error> {
         return Ok(None);
     }
     Dialect::of_version(text).map(Some).ok_or_else(|| {
-        let why = format!("A2A-Version: {text} is not spoken here: 0.3 and 1.0 are");
+        let why = format!("A2A-Version: {text} is not supported: use 0.3 or 1.0");
         Error::new(ErrorKind::VersionNotSupported, why)
     })
 }

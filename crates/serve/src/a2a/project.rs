@@ -1,8 +1,9 @@
 //! Events to frames.
 //!
-//! Pure: only the log counts, so that a returning client gets the same frames under the same cursors, also after a
-//! restart. What depends on time (live output is throttled, a call without a question begins after a moment) follows the
-//! timestamps in the log; the stage calls [`Projector::tick`] when such a time comes without an event. Must not come in: channels, clocks, wire shapes.
+//! Pure: frames depend on the log alone, so a returning client gets the same frames with the same cursors, even after a
+//! restart. Time-dependent frames (throttled live output, the start of a call without a question) follow the timestamps
+//! in the log; the stage calls [`Projector::tick`] when such a time passes without an event. Must not come in: channels,
+//! clocks, wire formats.
 
 #![warn(clippy::wildcard_enum_match_arm)]
 

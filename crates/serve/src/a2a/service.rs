@@ -231,6 +231,6 @@ impl Service {
 fn no_push() -> Error {
     Error::new(
         ErrorKind::PushNotSupported,
-        "push notifications are not supported: subscribe to the task, and resume with Last-Event-ID",
+        "push notifications are not supported; subscribe to the task and resume with Last-Event-ID",
     )
 }

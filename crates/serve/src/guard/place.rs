@@ -1,12 +1,12 @@
-//! Where a request says it goes to and comes from: the `Host` and `Origin` headers, read strictly.
+//! Parses the `Host` and `Origin` headers strictly.
 //!
-//! What cannot be read is nowhere, and so is refused by whoever asked.
+//! An invalid header is no place, and the guard refuses it.
 
 use std::net::IpAddr;
 
 use axum::http::uri;
 
-/// The name of a machine. Addresses are compared as addresses, whatever their spelling.
+/// A host name or address. Addresses are compared by value, not by spelling.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Name {
     Ip(IpAddr),
@@ -42,7 +42,7 @@ impl Authority {
     }
 }
 
-/// `SCHEME://NAME` or `SCHEME://NAME:PORT`: who sent the page that asks.
+/// `SCHEME://NAME` or `SCHEME://NAME:PORT`: the origin of the requesting page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Origin {
     pub(super) scheme: String,
@@ -50,7 +50,7 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    /// Nothing for `null` and for what is no origin.
+    /// `None` for `null` and invalid origins.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (scheme, rest) = text.split_once("://")?;
         let is_word = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
@@ -59,13 +59,13 @@ impl Origin {
         }
         let scheme = scheme.to_ascii_lowercase();
         let mut authority = Authority::parse(rest)?;
-        // A page's own port is left out of its origin where it is the usual one.
+        // Browsers omit the default port.
         authority.port = authority.port.or_else(|| usual_port(&scheme));
         Some(Self { scheme, authority })
     }
 }
 
-/// The port that goes without saying.
+/// The default port of a scheme.
 pub(super) fn usual_port(scheme: &str) -> Option<u16> {
     match scheme {
         "http" => Some(80),

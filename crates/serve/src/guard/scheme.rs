@@ -1,5 +1,5 @@
-//! How clients show who they are. Another way is another variant here: what it reads of a request, what it asks of those
-//! who bring nothing, and what the card says about it.
+//! How clients authenticate. Each scheme is a variant: what it reads from a request, what it requires, and how the agent
+//! card describes it.
 
 use std::borrow::Cow;
 
@@ -9,30 +9,30 @@ use multitap_event::ClientRole;
 use super::token::Tokens;
 use super::{BEARER, Caller};
 
-/// Who may come in.
+/// Who may connect.
 #[derive(Debug, Clone, Default)]
 pub enum Scheme {
-    /// Whoever can reach the door, as a controller. Only for doors on loopback.
+    /// Everybody who reaches the door, as a controller. Only for doors on loopback.
     #[default]
     Open,
-    /// Whoever brings a token, as what the token says: `Authorization: Bearer TOKEN`, or of a browser's WebSocket the
-    /// subprotocol `bearer.TOKEN`.
+    /// Clients with a token, in its role: `Authorization: Bearer TOKEN`, or for browsers' WebSockets the subprotocol
+    /// `bearer.TOKEN`.
     Bearer(Tokens),
-    /// Whoever the system lets in, as the owner. Only for private doors.
+    /// Everybody whom the system lets in, as the owner. Only for private doors.
     SameUser,
 }
 
-/// What a scheme wants, as a card tells it: an HTTP authentication scheme.
+/// An HTTP authentication scheme, for the agent card.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecurityScheme {
-    /// What the card calls it.
+    /// Its name in the card.
     pub name: &'static str,
     /// The word in `Authorization` and `WWW-Authenticate`.
     pub scheme: &'static str,
     pub description: &'static str,
 }
 
-/// Somebody showed nothing, or something wrong.
+/// A missing or wrong token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unauthenticated {
     Nothing,
@@ -40,7 +40,7 @@ pub(super) enum Unauthenticated {
 }
 
 impl Scheme {
-    /// What clients have to bring; nothing at an open door.
+    /// The required authentication; empty for an open door.
     pub fn security_schemes(&self) -> Vec<SecurityScheme> {
         match self {
             Self::Open | Self::SameUser => Vec::new(),
@@ -52,7 +52,7 @@ impl Scheme {
         }
     }
 
-    /// These tokens open the door; without any it is open.
+    /// A scheme with these tokens; without tokens the door is open.
     pub fn of(tokens: Tokens) -> Self {
         if tokens.is_empty() { Self::Open } else { Self::Bearer(tokens) }
     }
@@ -71,7 +71,7 @@ impl Scheme {
     }
 }
 
-/// The token that a request brings.
+/// The token of a request.
 fn bearer(headers: &HeaderMap) -> Result<Cow<'_, str>, Unauthenticated> {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let Some(value) = given.next() else { return offered(headers).ok_or(Unauthenticated::Nothing) };
@@ -86,7 +86,7 @@ fn bearer(headers: &HeaderMap) -> Result<Cow<'_, str>, Unauthenticated> {
     Ok(token.trim().into())
 }
 
-/// The token among the subprotocols that a WebSocket offers: a page cannot set headers there.
+/// The token among a WebSocket's subprotocols, because web pages cannot set its headers.
 fn offered(headers: &HeaderMap) -> Option<Cow<'_, str>> {
     let values = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|value| value.to_str().ok());
     let token = values.flat_map(|list| list.split(',')).find_map(|word| word.trim().strip_prefix(BEARER))?;

@@ -1,4 +1,4 @@
-//! Tokens: who has which, and the file they are kept in. Only their hashes stay in memory.
+//! Tokens, their roles and names, and the file that lists them. Only hashes stay in memory.
 
 use std::fmt;
 use std::fs::File;
@@ -11,10 +11,10 @@ use subtle::ConstantTimeEq as _;
 
 use super::clean_name;
 
-/// A larger file holds no tokens.
+/// Maximum size of the file.
 const LARGEST: u64 = 1024 * 1024;
 
-/// The tokens that open a door, and what each may do.
+/// The tokens of a door, with their roles.
 #[derive(Clone, Default)]
 pub struct Tokens {
     all: Vec<Token>,
@@ -27,25 +27,25 @@ struct Token {
     name: Option<String>,
 }
 
-/// The tokens cannot be used.
+/// The token file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     #[error("{}: cannot be read", file.display())]
     Unreadable { file: PathBuf, source: io::Error },
-    /// Others on this machine could take them.
-    #[error("{name}: others may read it or write to it (mode {mode:03o}): say `chmod 600 {name}`", name = file.display())]
+    /// Other users could read or change the tokens.
+    #[error("{name}: other users may read or write it (mode {mode:03o}): run `chmod 600 {name}`", name = file.display())]
     Exposed { file: PathBuf, mode: u32 },
     #[error("{}: is larger than {LARGEST} bytes, or not text", file.display())]
     NotText { file: PathBuf },
-    /// The line itself is a secret, and not repeated.
+    /// The line is a secret and not repeated.
     #[error("{}: line {line}: {why}", file.display())]
     Line { file: PathBuf, line: usize, why: String },
-    #[error("{}: there is no token in it", file.display())]
+    #[error("{}: it contains no token", file.display())]
     Empty { file: PathBuf },
 }
 
 impl Tokens {
-    /// Reads lines `TOKEN ROLE [NAME]`; empty ones, and those that begin with `#`, say nothing.
+    /// Reads lines `TOKEN ROLE [NAME]`; ignores empty lines and lines that begin with `#`.
     pub fn read(file: &Path) -> Result<Self, TokenError> {
         let unreadable = |source| TokenError::Unreadable { file: file.to_owned(), source };
         let opened = File::open(file).map_err(unreadable)?;
@@ -75,7 +75,7 @@ impl Tokens {
         Ok(tokens)
     }
 
-    /// One more token.
+    /// Adds a token.
     pub fn add(&mut self, token: &str, role: ClientRole, name: Option<String>) -> Result<(), BadToken> {
         if token.is_empty() || !token.chars().all(|c| c.is_ascii_graphic()) {
             return Err(BadToken::Characters);
@@ -92,7 +92,7 @@ impl Tokens {
         self.all.is_empty()
     }
 
-    /// Whose token that is. Looks at every one, and takes the same time for each: how long it takes tells nothing.
+    /// Finds a token. Compares with every token in constant time, so that the duration reveals nothing.
     pub(super) fn find(&self, token: &str) -> Option<(ClientRole, Option<&str>)> {
         let hash = hash(token);
         let mut found = None;
@@ -111,16 +111,16 @@ impl fmt::Debug for Tokens {
     }
 }
 
-/// That cannot be a token.
+/// The text cannot be a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadToken {
     #[error("a token is made of visible ASCII characters")]
     Characters,
-    #[error("this token is there already")]
+    #[error("duplicate token")]
     Twice,
 }
 
-/// A role by its word.
+/// Parses a role.
 pub(super) fn role_of(word: &str) -> Option<ClientRole> {
     match word {
         "owner" => Some(ClientRole::Owner),
@@ -172,7 +172,7 @@ mod tests {
             ("a owner\nsecret", 2, "TOKEN ROLE"),
             ("secret admin", 1, "owner, controller or observer"),
             ("# x\nsecret Owner Ada", 2, "a role is"),
-            ("secret owner\nother observer\nsecret observer", 3, "there already"),
+            ("secret owner\nother observer\nsecret observer", 3, "duplicate token"),
             ("s\u{e9}cret owner", 1, "ASCII"),
         ] {
             let (number, told) = Tokens::parse(text).unwrap_err();

@@ -1,4 +1,4 @@
-//! Where a door listens: names to addresses, addresses to sockets, all at one port.
+//! Resolves names to addresses and binds them, all on one port.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -7,10 +7,10 @@ use tokio::net::{TcpListener, lookup_host};
 
 use super::DoorError;
 
-/// How often another port is tried when the first address has one free that the next has not.
+/// Maximum attempts to find a port that is free on all addresses.
 const ATTEMPTS: usize = 16;
 
-/// The addresses of a name. Both loopback addresses stand for each other: `localhost` may mean either to a client.
+/// The addresses of a name. A loopback address includes the other one, because `localhost` may mean either.
 pub(super) async fn addresses(host: &str) -> Result<Vec<IpAddr>, DoorError> {
     let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
     let loopback = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
@@ -30,13 +30,13 @@ pub(super) async fn addresses(host: &str) -> Result<Vec<IpAddr>, DoorError> {
     if found.is_empty() { Err(unknown(ErrorKind::NotFound.into())) } else { Ok(found) }
 }
 
-/// Listens at each of them, at one port.
+/// Listens on all of them, on one port.
 pub(super) async fn listen(addresses: &[IpAddr], port: u16) -> Result<Vec<TcpListener>, DoorError> {
     let mut attempt = 0;
     loop {
         attempt += 1;
         match listen_once(addresses, port).await {
-            // The free port of one address was not free at another.
+            // The port is free on one address, but not on another.
             Err(DoorError::InUse { .. }) if port == 0 && attempt < ATTEMPTS => {}
             other => return other,
         }
@@ -53,7 +53,7 @@ async fn listen_once(addresses: &[IpAddr], mut port: u16) -> Result<Vec<TcpListe
                 listeners.push(listener);
             }
             Err(error) if error.kind() == ErrorKind::AddrInUse => return Err(DoorError::InUse { address }),
-            // A machine without IPv6 has no such address; the others will do.
+            // A machine without IPv6 lacks this address; the others suffice.
             Err(error) if !listeners.is_empty() => {
                 tracing::debug!(%address, %error, "not listening there");
             }
@@ -63,7 +63,7 @@ async fn listen_once(addresses: &[IpAddr], mut port: u16) -> Result<Vec<TcpListe
     Ok(listeners)
 }
 
-/// The address for people and clients.
+/// The URL for people and clients.
 pub(super) fn url(host: &str, port: u16) -> String {
     match host.parse::<IpAddr>() {
         Ok(IpAddr::V6(address)) => format!("http://[{address}]:{port}"),

@@ -1,4 +1,4 @@
-//! A request's body that must be whole by a certain time.
+//! A request body with a deadline.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,12 +9,12 @@ use axum::body::{Bytes, HttpBody};
 use hyper::body::{Frame, SizeHint};
 use tokio::time::{Sleep, sleep};
 
-/// A body was still arriving when its time was up.
+/// The body did not arrive in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the body of the request took too long")]
 struct TooSlow;
 
-/// Fails once the time is up, however often something of the body arrives.
+/// Fails at the deadline, even if data keeps arriving.
 #[derive(Debug)]
 pub(super) struct Deadline<B> {
     body: Pin<Box<B>>,

@@ -1,5 +1,5 @@
-//! Connections: taken in one by one up to a number, each with a time limit on its heads and on what it leaves unread,
-//! ended when the door closes.
+//! Accepts connections up to a maximum number, limits the time for heads and for not reading, and ends them when the
+//! door closes.
 
 use std::convert::Infallible;
 use std::io;
@@ -30,23 +30,22 @@ use super::private::is_same_user;
 use super::{Limits, problem};
 use crate::host::PeerIdentity;
 
-/// From this size on the head of a request is too large, if it is not whole by then.
+/// From this size on the head of a request is too large, if it is incomplete by then.
 pub(super) const HEAD: usize = 64 * 1024;
-/// How many that are too many are told so at a time; the rest is cut off without a word.
+/// Maximum number of concurrent 503 replies; further connections are just closed.
 const TOLD: usize = 64;
-/// How long telling them may take.
+/// Time limit of such a reply.
 const TELL_PATIENCE: Duration = Duration::from_secs(2);
-/// How long to wait when the machine has no more files or memory for a connection.
+/// Delay after the system ran out of files or memory.
 const RECOVER: Duration = Duration::from_millis(100);
 
-/// The place a connection takes up; among the extensions of each of its requests. What outlives the request, such as a
-/// WebSocket, keeps it for as long as it goes on.
+/// The slot of a connection, in the extensions of each request. A WebSocket, which outlives its request, keeps it.
 #[derive(Debug, Clone)]
 pub(crate) struct Seat {
     _taken: Arc<OwnedSemaphorePermit>,
 }
 
-/// Where clients come to.
+/// A listening socket.
 #[derive(Debug)]
 pub(super) enum Listener {
     Tcp(TcpListener),
@@ -64,7 +63,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send + 'static> Stream for T {}
 pub(super) struct Connections {
     pub(super) stop: CancellationToken,
     pub(super) tasks: TaskTracker,
-    /// Nobody waits any longer.
+    /// Cancelled when the time for finishing is over.
     cut: CancellationToken,
     limits: Limits,
     seats: Arc<Semaphore>,
@@ -83,7 +82,7 @@ impl Connections {
         }
     }
 
-    /// Takes in who comes to that socket.
+    /// Accepts connections on that socket.
     pub(super) fn accept(&self, listener: Listener, router: Router, peers: PeerCheck) {
         let accept = Accept {
             listener,
@@ -99,14 +98,14 @@ impl Connections {
         self.tasks.spawn(accept.run());
     }
 
-    /// Lets answers end for so long, then cuts off what is left.
+    /// Lets responses finish for that long, then closes the rest.
     pub(super) async fn end(self, patience: Duration) {
         self.stop.cancel();
         self.tasks.close();
         if timeout(patience, self.tasks.wait()).await.is_err() {
             tracing::warn!(left = self.tasks.len(), "connections are cut off");
             self.cut.cancel();
-            // Tasks of doors listen to the stop; one that does not must not hold up everybody.
+            // Tasks of doors react to the stop; one that does not must not delay the others.
             timeout(RECOVER, self.tasks.wait()).await.ok();
         }
     }
@@ -152,7 +151,7 @@ impl Accept {
         match &self.listener {
             Listener::Tcp(listener) => {
                 let (stream, _) = listener.accept().await?;
-                // Frames are small and each is waited for.
+                // Frames are small, and clients wait for each.
                 stream.set_nodelay(true).ok(); // slower without it, not wrong
                 let visitor = self.peers.tcp(&stream);
                 self.take_in(stream, visitor);
@@ -164,14 +163,14 @@ impl Accept {
                     let visitor = PeerCheck::private(&stream);
                     self.take_in(stream, visitor);
                 } else {
-                    tracing::warn!("another user came to a private door, and was not let in");
+                    tracing::warn!("refused a connection of another user to a private socket");
                 }
             }
         }
         Ok(())
     }
 
-    /// The visitor is looked up once for the connection, which holds up no other.
+    /// The peer is identified once per connection, without delaying others.
     fn take_in(&self, stream: impl Stream, visitor: Visitor) {
         match self.seats.clone().try_acquire_owned() {
             Ok(seat) => {
@@ -194,7 +193,7 @@ impl Accept {
                 });
             }
             Err(_) => {
-                // Whoever is neither served nor told finds the connection closed.
+                // All other connections are closed.
                 if let Ok(telling) = self.told.clone().try_acquire_owned() {
                     self.tasks.spawn(async move {
                         timeout(TELL_PATIENCE, turn_away(stream)).await.ok(); // it was told, or did not listen
@@ -236,12 +235,12 @@ async fn serve(
         }
     };
     if let Err(error) = ended {
-        // Clients come and go as they like.
+        // Not an error: clients may disconnect at any time.
         tracing::debug!(%error, "a connection broke off");
     }
 }
 
-/// Says that there are too many already.
+/// Replies that there are too many connections.
 async fn turn_away(stream: impl Stream) {
     let service = service_fn(async |_: hyper::Request<Incoming>| Ok::<Response, Infallible>(too_many()));
     let connection = http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(stream), service);
@@ -251,7 +250,7 @@ async fn turn_away(stream: impl Stream) {
 }
 
 fn too_many() -> Response {
-    let message = "this host has as many connections as it takes: try again later";
+    let message = "too many connections: try again later";
     let mut response = problem(StatusCode::SERVICE_UNAVAILABLE, message);
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     response

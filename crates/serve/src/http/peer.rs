@@ -1,9 +1,9 @@
 //! Finds out who opened a connection, before anything of a request is read: an agent's process is refused, and another
 //! user needs a token.
 //!
-//! The guard judges requests; this judges connections. Doors with tokens do without: whoever got a token was meant to
-//! come in. One lookup reads the list of all processes, so it serves every connection that waits for one. It always
-//! begins after the connections that it serves were accepted: those that arrive meanwhile wait for the next.
+//! The guard checks requests; this checks connections. Doors with tokens skip it: a token is permission to connect. A
+//! lookup reads the list of all processes, so one lookup serves all waiting connections. It starts after they were
+//! accepted; connections that arrive meanwhile wait for the next one.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -25,21 +25,21 @@ use super::problem;
 use crate::guard::Guard;
 use crate::host::{Peer, PeerIdentity};
 
-/// How many connections wait for a lookup, and how many one lookup serves; further ones wait to be queued.
+/// Maximum number of connections in the queue and per lookup; further ones wait.
 const WAITING: usize = 1024;
 
-/// Says who is at the other end of each connection, as [`crate::Host::identify`] does.
+/// Identifies the other end of each connection, like [`crate::Host::identify`].
 pub(super) type Identify = Arc<dyn Fn(&[Peer]) -> Vec<PeerIdentity> + Send + Sync>;
 
 /// Finds out who is at the other end of each connection.
 #[derive(Debug, Clone)]
 pub(super) struct PeerCheck {
-    /// Tokens decide at this door.
+    /// Whether the door requires tokens.
     has_tokens: bool,
     waiting: mpsc::Sender<Check>,
 }
 
-/// Who opened a connection, as far as it is known when it is accepted.
+/// Who opened a connection, as far as known at accept.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Visitor {
     Known(PeerIdentity),
@@ -53,14 +53,14 @@ struct Check {
 }
 
 impl PeerCheck {
-    /// The task that looks up who comes ends with the last clone of this.
+    /// Starts the lookup task, which ends with the last clone.
     pub(super) fn new(identify: Identify, guard: &Guard, tasks: &TaskTracker) -> Self {
         let (waiting, queue) = mpsc::channel(WAITING);
         tasks.spawn(run(identify, queue));
         Self { has_tokens: !guard.security_schemes().is_empty(), waiting }
     }
 
-    /// Who comes to a port. Without tokens it is one that only this machine reaches.
+    /// The peer of a TCP connection. A door without tokens is on loopback.
     pub(super) fn tcp(&self, stream: &TcpStream) -> Visitor {
         match (stream.peer_addr(), stream.local_addr()) {
             _ if self.has_tokens => Visitor::Known(PeerIdentity::User),
@@ -69,14 +69,14 @@ impl PeerCheck {
         }
     }
 
-    /// Who comes to a private door. A process outside our process namespace has no id here.
+    /// The peer of a private socket. A process outside our pid namespace has no id here.
     #[cfg(unix)]
     pub(super) fn private(stream: &UnixStream) -> Visitor {
         let pid = stream.peer_cred().ok().and_then(|peer| u32::try_from(peer.pid()?).ok()).filter(|pid| *pid != 0);
         pid.map_or(Visitor::Known(PeerIdentity::User), |pid| Visitor::Unknown(Peer::Process(pid)))
     }
 
-    /// Who it is. In doubt it is an agent's process.
+    /// Identifies the peer. In doubt it counts as an agent's process.
     pub(super) async fn identify(&self, visitor: Visitor) -> PeerIdentity {
         let peer = match visitor {
             Visitor::Known(identity) => return identity,
@@ -92,7 +92,7 @@ impl PeerCheck {
     }
 }
 
-/// Looks up all that wait, one lookup at a time, away from the threads that serve.
+/// Identifies all waiting peers, one lookup at a time, on a blocking thread.
 async fn run(identify: Identify, mut queue: mpsc::Receiver<Check>) {
     let mut waiting = Vec::new();
     while queue.recv_many(&mut waiting, WAITING).await > 0 {
@@ -100,7 +100,7 @@ async fn run(identify: Identify, mut queue: mpsc::Receiver<Check>) {
             waiting.drain(..).map(|check| (check.peer, check.identity)).unzip();
         let identify = identify.clone();
         let found = tokio::task::spawn_blocking(move || identify(&peers)).await;
-        // After a lookup that failed, the senders are dropped, and the connections refused.
+        // After a failed lookup the senders are dropped, which refuses the connections.
         for (identity, found) in identities.into_iter().zip(found.unwrap_or_default()) {
             identity.send(found).ok(); // the client may be gone
         }

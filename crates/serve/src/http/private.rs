@@ -1,14 +1,14 @@
-//! A private door: a unix socket that only its user can reach, for programs of that user on this machine.
+//! A private door: a Unix socket for programs of its own user on this machine.
 //!
-//! The folder is for nobody else (0700), nor is the socket (0600); and whoever comes all the same has to be the same
-//! user, where the system tells.
+//! The folder has mode 0700 and the socket 0600. Where the system reports it, the user of each connection is checked
+//! too.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::DoorError;
 
-/// The socket's place in the file system; gone with this.
+/// The socket file, removed on drop.
 #[derive(Debug)]
 pub(super) struct SocketFile {
     path: PathBuf,
@@ -22,7 +22,7 @@ impl SocketFile {
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // Somebody may have cleared it away.
+        // It may have been removed already.
         std::fs::remove_file(&self.path).ok();
     }
 }
@@ -47,7 +47,7 @@ mod unix {
     use super::super::DoorError;
     use super::{SocketFile, not_there};
 
-    /// Listens there. A socket that a process left which was killed is replaced; one that somebody listens at is not.
+    /// Listens on that path. Replaces a socket that a killed process left, but not one that is in use.
     pub(in crate::http) fn listen(path: &Path) -> Result<(UnixListener, SocketFile), DoorError> {
         let failed = |source| not_there(path, source);
         private_folder(path.parent().unwrap_or(Path::new("."))).map_err(failed)?;
@@ -63,7 +63,7 @@ mod unix {
         Ok((listener, file))
     }
 
-    /// Makes the folder, and makes sure that it is ours alone.
+    /// Creates the folder and makes it private.
     fn private_folder(folder: &Path) -> io::Result<()> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let found = fs::symlink_metadata(folder)?;
@@ -77,7 +77,7 @@ mod unix {
         Ok(())
     }
 
-    /// Whether the same user is at the other end. One of whom the system does not tell came through the folder.
+    /// Whether the peer is the same user. If the system does not report it, the folder's mode has ensured it.
     pub(in crate::http) fn is_same_user(stream: &UnixStream) -> bool {
         stream.peer_cred().map_or(true, |peer| peer.uid() == rustix::process::geteuid().as_raw())
     }

@@ -1,4 +1,4 @@
-//! Which path leads where, and what stands around every answer: the guard, limits, headers, a line in the log.
+//! The routes, and what applies to every response: the guard, limits, headers, logging.
 
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
@@ -19,16 +19,16 @@ use crate::{a2a, ws};
 
 const PAGE: &str = include_str!("page.html");
 
-/// On every answer: nothing is guessed, embedded elsewhere, or told to the next site.
+/// On every response: no content sniffing, framing or referrer.
 const HEADERS: [(HeaderName, &str); 3] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::REFERRER_POLICY, "no-referrer"),
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
-/// On pages: they load nothing and nobody frames them.
+/// On pages: load nothing, no framing.
 const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Every path of every door.
+/// All routes of a door.
 pub(super) fn router(shared: &Shared) -> Router {
     let routes = Router::new()
         .route("/", get(front))
@@ -42,7 +42,7 @@ pub(super) fn router(shared: &Shared) -> Router {
     behind(shared.entrance(), routes)
 }
 
-/// A service at one path, in place of sessions.
+/// A service at one path, instead of sessions.
 pub(super) fn service<S, A, R>(entrance: &Entrance, path: &str, service: S) -> Router
 where
     S: Fn(Request) -> A + Clone + Send + Sync + 'static,
@@ -57,7 +57,7 @@ where
     behind(entrance, routes)
 }
 
-/// Routes behind the entrance, with the limits and headers of every answer.
+/// Adds the guard, limits and headers to routes.
 fn behind(entrance: &Entrance, routes: Router) -> Router {
     routes
         .layer(DefaultBodyLimit::max(entrance.limits().body))
@@ -66,7 +66,7 @@ fn behind(entrance: &Entrance, routes: Router) -> Router {
         .layer(from_fn(finished))
 }
 
-/// What this is, for people; for everybody else the card.
+/// A page for browsers; the card for other clients.
 async fn front(State(door): State<Shared>, headers: HeaderMap) -> Response {
     let takes = |value: &HeaderValue| value.to_str().is_ok_and(|types| types.contains("text/html"));
     let mut response = if headers.get_all(header::ACCEPT).iter().any(takes) {
@@ -95,17 +95,17 @@ async fn ready(State(door): State<Shared>) -> Response {
 }
 
 async fn unknown() -> Response {
-    problem(StatusCode::NOT_FOUND, "there is nothing here")
+    problem(StatusCode::NOT_FOUND, "not found")
 }
 
 async fn wrong_method() -> Response {
-    problem(StatusCode::METHOD_NOT_ALLOWED, "this method is not for this path")
+    problem(StatusCode::METHOD_NOT_ALLOWED, "this path does not support this method")
 }
 
-/// Heads and bodies only up to a size, and bodies only of clients that go on sending and come to an end.
+/// Limits the size of heads and bodies, and the time of bodies.
 async fn bounded(State(entrance): State<Entrance>, request: Request, next: Next) -> Response {
     let limits = entrance.limits();
-    // The server below refuses a head only while it is not whole, so up to twice as much may have come.
+    // The HTTP library checks only incomplete heads, so a head may have up to twice the limit.
     if head_size(&request) > HEAD {
         let why = format!("the head of a request has at most {HEAD} bytes");
         return problem(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, &why);
@@ -116,7 +116,7 @@ async fn bounded(State(entrance): State<Entrance>, request: Request, next: Next)
     }
     let in_time = |body| Body::new(Deadline::new(TimeoutBody::new(limits.body_pause, body), limits.body_time));
     let response = next.run(request.map(in_time)).await;
-    // One that did not say how long it is was cut off where it was read.
+    // A body without a length is refused where it is read.
     if response.status() == StatusCode::PAYLOAD_TOO_LARGE { too_large(limits.body) } else { response }
 }
 
@@ -131,7 +131,7 @@ fn too_large(most: usize) -> Response {
     problem(StatusCode::PAYLOAD_TOO_LARGE, &format!("the body of a request has at most {most} bytes"))
 }
 
-/// The headers that every answer has, and its place in the log. The query stays out: it is not for others to read.
+/// Adds headers and logs the response, without the query, which may contain secrets.
 async fn finished(request: Request, next: Next) -> Response {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let span = tracing::info_span!("request", %method, %path, status = tracing::field::Empty);

@@ -1,4 +1,4 @@
-//! Requests of ours to the client, and its answers.
+//! Our requests to the client, and its answers.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,23 +20,23 @@ pub(crate) struct Calls {
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// There is something to send.
+    /// Notified when there is something to send.
     unsent: Notify,
-    /// The notification that takes a request back.
+    /// The notification that cancels a request.
     cancel_method: Option<&'static str>,
 }
 
-/// Bounded by [`UNANSWERED`]: what is cancelled before it is sent leaves nothing behind.
+/// Bounded by [`UNANSWERED`]: a request that is cancelled before it is sent is removed.
 #[derive(Debug, Default)]
 struct State {
     last_id: u64,
     waiting: HashMap<u64, oneshot::Sender<Result<Value, CallError>>>,
-    /// Messages in the order they go out, and the request that each is.
+    /// Messages in sending order, with the id if it is a request.
     unsent: VecDeque<(Option<u64>, String)>,
     is_closed: bool,
 }
 
-/// The client did not do what it was asked.
+/// A request to the client failed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum CallError {
     #[error(transparent)]
@@ -52,7 +52,7 @@ impl Calls {
         Self { shared: Arc::new(Shared { state: Mutex::default(), unsent: Notify::new(), cancel_method }) }
     }
 
-    /// Asks the client, and waits for its answer. Dropping the future takes the request back.
+    /// Sends a request to the client and waits for the answer. Dropping the future cancels the request.
     pub(crate) async fn call(&self, method: &str, params: &Value) -> Result<Value, CallError> {
         let (pending, answer) = self.begin(method, params)?;
         let answer = answer.await.unwrap_or(Err(CallError::Disconnected));
@@ -65,7 +65,7 @@ impl Calls {
         if state.is_closed {
             return Err(CallError::Disconnected);
         }
-        // A client that does not read has its cancellations queued as well.
+        // Cancellations count too, for a client that does not read.
         if state.waiting.len() >= UNANSWERED || state.unsent.len() >= 2 * UNANSWERED {
             return Err(CallError::TooMany);
         }
@@ -79,18 +79,18 @@ impl Calls {
         Ok((Pending { calls: self, id }, answer))
     }
 
-    /// The client answered. An answer that nobody waits for is ignored: JSON-RPC has no answer to an answer.
+    /// Handles an answer of the client. An unexpected answer is ignored, because JSON-RPC has no error for it.
     pub(super) fn answered(&self, id: &RequestId, result: Result<Value, ErrorObject>) {
         let number = if let RequestId::Number(number) = id { number.as_u64() } else { None };
         let waiting = number.and_then(|number| self.lock().waiting.remove(&number));
-        // Whoever asked may have given up just now.
+        // The caller may be gone.
         let is_wanted = waiting.is_some_and(|waiting| waiting.send(result.map_err(CallError::Refused)).is_ok());
         if !is_wanted {
             tracing::debug!(?id, "a response to no request");
         }
     }
 
-    /// Comes back when there may be something to send. Cancel safe.
+    /// Completes when there may be something to send. Cancel safe.
     pub(super) async fn has_unsent(&self) {
         self.shared.unsent.notified().await;
     }
@@ -103,7 +103,7 @@ impl Calls {
         self.lock().unsent.pop_front().map(|(_, text)| text)
     }
 
-    /// Nobody is asked any more: all who wait learn it.
+    /// Fails all pending requests.
     pub(super) fn close(&self) {
         let mut state = self.lock();
         state.is_closed = true;

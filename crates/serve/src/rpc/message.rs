@@ -1,11 +1,11 @@
-//! One JSON-RPC message, read and written.
+//! Reads and writes JSON-RPC messages.
 
 use std::fmt::{self, Display};
 
 use serde::Deserialize;
 use serde_json::{Number, Value};
 
-/// How much of a wrong id is repeated.
+/// Maximum length of a wrong id in an error.
 const REPEATED: usize = 60;
 
 const PARSE_ERROR: i64 = -32700;
@@ -17,7 +17,7 @@ const INTERNAL_ERROR: i64 = -32603;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum RequestId {
     String(String),
-    /// A whole number, in the digits it was written with.
+    /// A whole number, with its original digits.
     Number(Number),
     Null,
 }
@@ -55,7 +55,7 @@ pub(crate) struct ErrorObject {
     pub(crate) data: Option<Value>,
 }
 
-/// Why a message cannot be acted on. Each protocol writes it as an error of its own.
+/// Why a message cannot be handled. Each protocol writes its own error for it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct Fault {
@@ -63,7 +63,7 @@ pub(crate) struct Fault {
     pub(crate) message: String,
 }
 
-/// A message that is no request, and the id to answer it with.
+/// An invalid message, and the id for the error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Invalid {
     pub(crate) id: RequestId,
@@ -80,7 +80,7 @@ impl Fault {
     }
 
     pub(super) fn binary() -> Self {
-        Self::invalid_request("binary frames are not taken: each text frame is one JSON-RPC object")
+        Self::invalid_request("binary frames are not supported: each text frame is one JSON-RPC object")
     }
 
     pub(super) fn too_large(limit: usize) -> Self {
@@ -92,7 +92,7 @@ impl Fault {
     }
 
     pub(super) fn too_many(limit: usize) -> Self {
-        let why = format!("{limit} requests are under way on this connection: wait for one, or end a stream");
+        let why = format!("this connection has {limit} running requests: wait for one, or end a stream");
         Self::new(INTERNAL_ERROR, why)
     }
 }
@@ -107,7 +107,7 @@ impl Message {
         let mut object = match parsed {
             Value::Object(object) => object,
             Value::Array(_) => {
-                return Err(invalid(&RequestId::Null, "batches are not taken: send one request at a time"));
+                return Err(invalid(&RequestId::Null, "batches are not supported: send one request at a time"));
             }
             _ => return Err(invalid(&RequestId::Null, "a message is an object")),
         };
@@ -139,7 +139,7 @@ impl Message {
 }
 
 impl Request {
-    /// Reads what must be a request: HTTP has no other direction.
+    /// Reads a request; over HTTP the client sends nothing else.
     pub(crate) fn read(text: &[u8]) -> Result<Self, Invalid> {
         match Message::read(text)? {
             Message::Request(request) => Ok(request),
@@ -154,7 +154,7 @@ impl Request {
 }
 
 impl ErrorObject {
-    /// Always an error: what cannot be read is quoted.
+    /// Never fails: an unreadable error object is quoted as the message.
     fn read(error: &Value) -> Self {
         let quoted = |_| Self { code: INTERNAL_ERROR, message: short(error), data: None };
         Self::deserialize(error).unwrap_or_else(quoted)
@@ -162,7 +162,7 @@ impl ErrorObject {
 }
 
 impl RequestId {
-    /// Refuses what could not be echoed as it came.
+    /// Refuses ids that cannot be echoed exactly.
     pub(crate) fn read(value: &Value) -> Result<Self, Fault> {
         match value {
             Value::Null => Ok(Self::Null),
@@ -201,7 +201,7 @@ fn short(value: &Value) -> String {
     }
 }
 
-/// A response around JSON that is written already: `key` is `result` or `error`.
+/// A response with serialized JSON; `key` is `result` or `error`.
 pub(crate) fn response(id: &RequestId, key: &str, json: &str) -> String {
     let mut text = opening(id, key);
     text.reserve_exact(json.len() + CLOSING.len());
@@ -210,15 +210,15 @@ pub(crate) fn response(id: &RequestId, key: &str, json: &str) -> String {
     text
 }
 
-/// How such a response begins: the same for all that answer one request.
+/// The beginning of such a response, shared by all frames of a request.
 pub(crate) fn opening(id: &RequestId, key: &str) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"{key}\":")
 }
 
-/// And how it ends.
+/// The end of such a response.
 pub(crate) const CLOSING: &str = "}";
 
-/// A notification around JSON that is written already.
+/// A notification with serialized JSON.
 pub(super) fn notification(method: &str, params: impl Display) -> String {
     format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#)
 }

@@ -1,4 +1,4 @@
-//! How messages reach the client and come from it.
+//! The trait for sending messages to the client and receiving them.
 
 use axum::extract::ws::Utf8Bytes;
 

@@ -40,11 +40,11 @@ pub(crate) struct CloseReason {
 
 impl CloseReason {
     pub(crate) const SHUT_DOWN: Self = Self { code: 1001, reason: "this host is shutting down" };
-    const PROTOCOL: Self = Self { code: 1002, reason: "this is no valid WebSocket frame" };
+    const PROTOCOL: Self = Self { code: 1002, reason: "invalid WebSocket frame" };
     const NOT_TEXT: Self = Self { code: 1007, reason: "a text frame must be valid UTF-8" };
     const TOO_LARGE: Self = Self { code: 1009, reason: "the frame is too large" };
     pub(crate) const LOG_UNREADABLE: Self = Self { code: 1011, reason: "the session's log cannot be read" };
-    pub(crate) const TOO_SLOW: Self = Self { code: 1013, reason: "you did not read: come back with your cursor" };
+    pub(crate) const TOO_SLOW: Self = Self { code: 1013, reason: "you did not read: reconnect with your cursor" };
     /// Codes of our own.
     pub(crate) const SESSION_OVER: Self = Self { code: 4000, reason: "the session is over" };
     pub(crate) const KICKED: Self = Self { code: 4001, reason: "you were kicked from this session" };

@@ -1,6 +1,6 @@
-//! `dialect=events`: a session's events as they are in its log, for clients that know our own model.
+//! `dialect=events`: a session's events as they are in its log, for clients of our own event model.
 //!
-//! Straight from a [`Feed`]: contiguous, in order, each once. Must not come in: A2A's frames and tasks.
+//! Directly from a [`Feed`]: contiguous, in order, each once. Must not come in: A2A frames and tasks.
 
 use multitap_event::ClientRef;
 use multitap_hub::{
@@ -111,7 +111,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Acts on what came. Why the connection cannot go on, if it cannot.
+    /// Handles a message. Returns the reason if the connection must be closed.
     async fn act(
         &mut self,
         peer: &mut Peer<Answer>,

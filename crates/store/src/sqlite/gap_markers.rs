@@ -38,7 +38,7 @@ impl GapMarkers {
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => {
-                tracing::warn!(%error, "cannot record that events were sent out that the log does not contain")
+                tracing::warn!(%error, "cannot record that the log lacks events that clients have seen")
             }
         }
     }

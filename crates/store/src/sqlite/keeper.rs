@@ -13,13 +13,13 @@ use tokio::sync::mpsc::WeakSender;
 use super::schema;
 use super::writer::Message;
 
-/// Pages that trigger a checkpoint: 16 MiB. After a crash so much is read when the store is opened.
+/// Pages that trigger a checkpoint: 16 MiB, which is also read when the store is opened after a crash.
 pub(super) const CHECKPOINT_PAGES: u32 = 4096;
 
 /// At this size the writer waits for a checkpoint.
 pub(super) const MOST_PAGES: u32 = 4 * CHECKPOINT_PAGES;
 
-/// So few pages the writer may checkpoint itself: it takes no longer than a commit.
+/// Pages that the writer may checkpoint itself, in about the time of a commit.
 const FEW_PAGES: u32 = 64;
 
 /// While the writer goes on writing, each round leaves less to the next.

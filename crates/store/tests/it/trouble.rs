@@ -239,7 +239,10 @@ async fn a_newer_form_is_refused_and_left_alone() {
     let error = Store::open(file.path()).unwrap_err();
     assert_eq!(error.reason, JournalError::Newer { found: 7, known: 3 });
     let said = error.reason.to_string();
-    assert_eq!(said, "the log was written by a newer multitap (form 7, this version knows 3): update multitap");
+    assert_eq!(
+        said,
+        "the log was written by a newer multitap (schema version 7, this version supports 3): update multitap"
+    );
     file.sqlite().pragma_update(None, "user_version", 3).unwrap();
     assert_eq!(file.open().find(claim.record.id.to_string()).await.unwrap().len(), 1);
 }

@@ -8,7 +8,7 @@ use super::script::{Refusal, Reply, Stop, Usage};
 use super::tool::{self, Args, Tool};
 use super::{Api, fresh_id};
 
-/// Stands for what the model really thought, which only it can read.
+/// Stands for the model's encrypted reasoning.
 const HIDDEN_THOUGHT: &str = "c2NyaXB0ZWQtcmVhc29uaW5n";
 
 /// Reads a request.

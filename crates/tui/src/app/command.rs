@@ -51,7 +51,7 @@ pub(super) fn leave(model: &mut Model, outcome: ScreenExit) -> Vec<Effect> {
     let is_leaving = outcome == ScreenExit::Quit;
     if is_leaving {
         let keep = Pick::Leave(ScreenExit::KeepServing);
-        rows.push(row("1. keep serving", "the session goes on without a terminal", keep));
+        rows.push(row("1. keep serving", "the session continues without a terminal", keep));
     }
     let end = format!("{}. end the session for all", rows.len() + 1);
     rows.push(row(end, "other clients are disconnected", Pick::Leave(outcome)));
@@ -120,7 +120,7 @@ pub(super) fn show_sessions(model: &mut Model, sessions: Vec<ResumableSession>) 
 pub(super) fn show_address(model: &mut Model, address: Option<JoinAddress>) {
     model.session.address = address.as_ref().map(|address| address.url.clone());
     let Some(address) = address else {
-        model.status.show("sharing is off: nobody else can join");
+        model.status.show("sharing is off");
         return;
     };
     let mut lines = vec![address.url.clone()];

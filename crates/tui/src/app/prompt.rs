@@ -274,7 +274,7 @@ pub(super) fn not_withdrawn(model: &mut Model, prompt: &Prompt, why: Option<Stri
     }
     let is_waiting = model.session.state.queue.iter().any(|queued| queued.prompt.prompt_id == prompt.prompt_id);
     model.status.show(match why.filter(|_| is_waiting) {
-        Some(why) => format!("not withdrawn, still queued: {why}"),
+        Some(why) => format!("not withdrawn: {why}"),
         None => "not withdrawn: it was already sent".to_owned(),
     });
 }

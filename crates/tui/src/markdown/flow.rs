@@ -334,7 +334,7 @@ impl Flow {
     }
 }
 
-/// The last word that begins within that many bytes; or that place.
+/// Where the last word within that many bytes begins, or else the end of these bytes.
 fn last_word(text: &str, from: usize, bytes: usize) -> usize {
     let end = (from..=from + bytes).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(text.len());
     let starts = text[from..end].char_indices().zip(text[from..end].chars().skip(1));

@@ -83,7 +83,7 @@ fn a_prompt_that_is_not_withdrawn_is_not_sent_twice() {
     play.tell(&queued("p", "mine", &json!(play.model.session.me)));
     play.press(KeyCode::Up);
     play.on(Msg::NotWithdrawn { prompt: mine("p"), why: Some("an observer may not".to_owned()) });
-    once(&play, "still queued: an observer may not");
+    once(&play, "not withdrawn: an observer may not");
     assert_eq!(play.press(KeyCode::Enter), []);
     // What is no longer the same is not thrown away.
     play.press(KeyCode::Up);

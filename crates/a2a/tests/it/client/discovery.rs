@@ -57,7 +57,7 @@ async fn no_card_is_said_with_all_that_was_tried() {
     assert_eq!(
         error.to_string(),
         format!(
-            "no agent card was found: {url}/.well-known/agent-card.json is no JSON object; \
+            "no agent card was found: {url}/.well-known/agent-card.json is not a JSON object; \
              {url}/.well-known/agent.json answered 404"
         )
     );

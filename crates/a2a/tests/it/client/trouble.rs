@@ -77,7 +77,7 @@ async fn too_slow() {
     let agent = Agent::speaking("1.0", slow).await;
     let client = agent.client(quick()).await.within(Duration::from_millis(100));
     for error in [client.send(hello()).await.unwrap_err(), client.get("t", None).await.unwrap_err()] {
-        assert!(error.to_string().ends_with("gave no answer within 100ms"), "{error}");
+        assert!(error.to_string().ends_with("did not answer within 100ms"), "{error}");
     }
     assert_eq!(agent.methods(), ["SendMessage", "GetTask"]);
 }

@@ -28,13 +28,13 @@ fn only_a_sandbox_that_nobody_chose_is_raised() {
         for own in [json!({ "sandbox_mode": "read-only" }), json!({ "default_permissions": ":read-only" })] {
             let (sandbox, told) = first_turn(mode, false, &set(own));
             assert_eq!(sandbox, Value::Null);
-            assert!(told.contains("own settings only let it read, so"), "{told}");
+            assert!(told.contains("own settings choose a read-only sandbox, so"), "{told}");
         }
         // One that does not tell its settings.
         let unknown = json!({ "error": { "code": -32600, "message": "unknown method" } });
         let (sandbox, told) = first_turn(mode, false, &unknown);
         assert_eq!(sandbox, Value::Null);
-        assert!(told.contains(r#""severity":"warning""#) && told.contains("does not tell"), "{told}");
+        assert!(told.contains(r#""severity":"warning""#) && told.contains("did not report"), "{told}");
     }
     let (sandbox, told) = first_turn(ApprovalMode::AskDangerous, false, &set(json!({})));
     assert_eq!((sandbox, told.as_str()), (Value::Null, ""));
@@ -45,7 +45,7 @@ fn added_folders_that_change_nothing_are_told() {
     let set = |config: Value| json!({ "result": { "config": config, "origins": {} } });
     let read_only = json!({ "sandbox_mode": "read-only" });
     let (_, told) = first_turn(ApprovalMode::AskDangerous, true, &set(read_only));
-    assert!(told.contains("the added directories change nothing") && told.contains("warning"), "{told}");
+    assert!(told.contains("the added directories have no effect") && told.contains("warning"), "{told}");
     let (sandbox, told) = first_turn(ApprovalMode::Ask, true, &set(json!({})));
     assert!(!told.contains("added directories"), "{told}");
     assert_eq!(sandbox["writableRoots"], json!(["/more"]));

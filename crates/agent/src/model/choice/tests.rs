@@ -42,13 +42,13 @@ fn a_name_finds_its_provider() {
 
 #[test]
 fn an_unknown_name_goes_where_it_can_only_go() {
-    assert!(named(&providers(ALL_KEYS), "llama4").starts_with("which provider has the model 'llama4'?"));
+    assert!(named(&providers(ALL_KEYS), "llama4").starts_with("unknown provider of the model 'llama4'"));
     assert_eq!(named(&providers(&[("GEMINI_API_KEY", "k")]), "llama4"), "gemini/llama4");
     let local = providers(&[("OPENAI_BASE_URL", "http://localhost:11434/v1"), ("ANTHROPIC_API_KEY", "k")]);
     assert_eq!(named(&local, "qwen/qwen3-coder:30b"), "openai/qwen/qwen3-coder:30b");
     assert_eq!(
         named(&providers(ALL_KEYS), "mistral/large"),
-        "there is no provider 'mistral': say anthropic/large, openai/large, gemini/large or rehearsal"
+        "unknown provider 'mistral': use anthropic/large, openai/large, gemini/large or rehearsal"
     );
     assert_eq!(
         named(&providers(ALL_KEYS), "openai/"),
@@ -91,7 +91,7 @@ fn addresses_are_taken_with_and_without_their_version() {
     assert_eq!(url(Vendor::Gemini, Some("http://gate/v1beta")), "http://gate/v1beta/");
     for bad in ["localhost:11434", "file:///etc/passwd", "nonsense", "http://gate/v1?key=1"] {
         let error = base_url(Vendor::OpenAi, Some(bad)).unwrap_err().to_string();
-        assert_eq!(error, format!("OPENAI_BASE_URL is '{bad}', which is no plain http or https address"));
+        assert_eq!(error, format!("OPENAI_BASE_URL is '{bad}', which is not an http or https address"));
     }
 }
 

@@ -177,7 +177,7 @@ impl Decoder {
                 Some(filtered("content_filter"))
             }
             StopReason::MaxTokens(word) if word == "model_context_window_exceeded" => {
-                Some("the reply did not fit beside the conversation any more: sum it up or begin a new one".to_owned())
+                Some("the reply did not fit into the context: /compress the conversation or begin a new one".to_owned())
             }
             StopReason::MaxTokens(_) => Some("the reply reached the limit on its length".to_owned()),
             StopReason::ContentFilter(word) => Some(filtered(word)),

@@ -148,7 +148,7 @@ impl Encoder<'_> {
         }
         match self.target.api {
             Api::Messages => match serde_json::from_str::<Value>(signature) {
-                // Encrypted for us too; sent back as it came.
+                // Encrypted reasoning, sent back unchanged.
                 Ok(data @ Value::Object(_)) => vec![ContentPart::Custom(CustomPart { model_iden: None, data })],
                 _ if signature.is_empty() => Vec::new(),
                 _ => vec![

@@ -42,7 +42,7 @@ pub(super) fn of(target: &Target, error: &genai::Error, aside: Option<Value>) ->
             None => connection(target, error.as_ref()),
         },
         genai::Error::StreamParse { serde_error, .. } => {
-            let why = format!("{} sent what is no part of a reply: {serde_error}", who(target));
+            let why = format!("{} sent an invalid part of a reply: {serde_error}", who(target));
             make(target, ModelErrorKind::Refused, why, None, None)
         }
         other => make(target, ModelErrorKind::Refused, format!("{} was not asked: {other}", who(target)), None, None),
@@ -91,13 +91,13 @@ fn said(target: &Target, account: &ProviderReport, status: Option<u16>) -> Model
     let (who, model) = (who(target), &target.model);
     let mut why = match kind {
         ModelErrorKind::Key => match (&target.key, status) {
-            (None, _) => format!("{who} wants a key: set {}", target.vendor.key_vars()),
-            (Some(_), Some(403)) => format!("{who} does not let this key use {model}"),
+            (None, _) => format!("{who} requires a key: set {}", target.vendor.key_vars()),
+            (Some(_), Some(403)) => format!("{who} does not allow this key to use {model}"),
             (Some(_), _) => format!("{who} does not accept the key of {}", target.vendor.key_vars()),
         },
         ModelErrorKind::UnknownModel => format!("{who} has no model '{model}'"),
-        ModelErrorKind::RateLimited => format!("{who} has been asked too much for now"),
-        ModelErrorKind::Overloaded => format!("{who} has trouble of its own"),
+        ModelErrorKind::RateLimited => format!("{who} limits the rate of requests"),
+        ModelErrorKind::Overloaded => format!("{who} reports an internal error"),
         ModelErrorKind::TooLong => format!("the conversation is too long for {model}"),
         ModelErrorKind::Refused | ModelErrorKind::Connection => format!("{who} refused to answer as {model}"),
     };

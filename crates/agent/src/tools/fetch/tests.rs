@@ -77,7 +77,7 @@ fn addresses_are_found_in_a_prompt() {
     assert_eq!(found.unwrap().urls, ["https://a.example/x?y=1", "http://b.example/"]);
     assert_eq!(ready(json!({ "url": "https://c.example" })).unwrap().urls, ["https://c.example/"]);
     assert!(ready(json!({ "prompt": "what is new?" })).unwrap_err().0.contains("no address was named"));
-    assert!(ready(json!({ "url": "example.com" })).unwrap_err().0.contains("is no address"));
+    assert!(ready(json!({ "url": "example.com" })).unwrap_err().0.contains("is not an address"));
     let many: Vec<String> = (0..20).map(|number| format!("https://a.example/{number}")).collect();
     assert!(ready(json!({ "urls": many })).unwrap_err().0.contains("too many"));
 }
@@ -119,7 +119,7 @@ async fn a_page_comes_as_text() {
     let outcome = fetch(&server.url("/json"), &server.screen()).await;
     assert!(outcome.text.ends_with("{\"a\": 1}"), "{}", outcome.text);
     let outcome = fetch(&server.url("/image"), &server.screen()).await;
-    assert!(outcome.outcome == ToolOutcome::Failed && outcome.text.contains("no text, but image/png"), "{outcome:?}");
+    assert!(outcome.outcome == ToolOutcome::Failed && outcome.text.contains("not text, but image/png"), "{outcome:?}");
     let outcome = fetch(&server.url("/gone"), &server.screen()).await;
     assert!(outcome.text.contains("the server says 404"), "{outcome:?}");
     let outcome = fetch(&server.url("/echo"), &server.screen()).await;

@@ -157,7 +157,7 @@ async fn wrong_calls_are_refused() {
     for (arguments, words) in [
         (json!({ "path": "a.txt", "content": "same" }), "nothing to change"),
         (json!({ "path": "b", "content": "x" }), "cannot change b: it is a folder"),
-        (json!({ "path": "a.txt/b", "content": "x" }), "leads nowhere"),
+        (json!({ "path": "a.txt/b", "content": "x" }), "does not exist"),
         (json!({ "path": "../x", "content": "x" }), "lies outside"),
         (json!({ "path": "/tmp/x", "content": "x" }), "lies outside"),
         (json!({ "path": "x", "content": { "a": 1 } }), "content: invalid type: map, expected a string"),
@@ -232,14 +232,14 @@ mod links {
         fs::remove_file(scene.path("b.txt")).unwrap();
         symlink(outside.path().join("b.txt"), scene.path("b.txt")).unwrap();
         for job in [folder, create, file] {
-            failed(&scene.run(job).await, "no longer leads where it led");
+            failed(&scene.run(job).await, "leads to another file now");
         }
         // A link to another place inside is not what was shown either.
         let inside = job(&scene, "kept/a.txt", "new").await;
         scene.write("other.txt", "old");
         fs::remove_file(scene.path("kept/a.txt")).unwrap();
         symlink(scene.path("other.txt"), scene.path("kept/a.txt")).unwrap();
-        failed(&scene.run(inside).await, "no longer leads where it led");
+        failed(&scene.run(inside).await, "leads to another file now");
         assert_eq!(scene.text("other.txt"), "old");
         for name in ["a.txt", "b.txt"] {
             assert_eq!(fs::read_to_string(outside.path().join(name)).unwrap(), "old");
@@ -258,7 +258,7 @@ mod links {
         let outcome = scene.call(read::NAME, json!({ "path": "pipe" })).await;
         assert_eq!(outcome.text, "cannot read pipe: it is a pipe, not a plain file");
         let outcome = scene.call("search_file_content", json!({ "pattern": "x" })).await;
-        assert_eq!(outcome.text, "No line fits 'x'.");
+        assert_eq!(outcome.text, "No line matches 'x'.");
         // One that takes a file's place in the meantime holds nobody up either.
         let job = job(&scene, "later", "x").await;
         mknodat(CWD, scene.path("later"), FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();

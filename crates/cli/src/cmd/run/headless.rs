@@ -31,8 +31,8 @@ const END_PATIENCE: Duration = Duration::from_secs(5);
 /// After an interrupt: time limit for the reader of stdout to take a last line.
 const WRITE_PATIENCE: Duration = Duration::from_secs(1);
 
-const NOBODY: &str = "nobody is there to answer: this session runs without a screen and takes no answers";
-const INPUT_ENDED: &str = "nobody is there to answer: the input has ended";
+const NOBODY: &str = "nobody can approve in -p mode. Use --approval-mode or --allow-tool";
+const INPUT_ENDED: &str = "nobody can approve, because the input has ended";
 
 pub(super) struct Headless<'a> {
     /// The number of the last event.
@@ -282,7 +282,7 @@ impl<'a> Headless<'a> {
     /// Reports an input line without effect, as an event. The session goes on.
     async fn complain(&mut self, bad: BadLine) {
         if self.session.report(bad.into_error()).await.is_err() {
-            tracing::warn!("a line of the input was not understood, and its error could not be told");
+            tracing::warn!("a line of the input was not understood, and the error could not be reported");
         }
     }
 

@@ -49,9 +49,9 @@ pub(super) async fn if_piped() -> Result<Option<String>, Problem> {
 /// The first prompt of a session whose stdin carries lines.
 pub(super) fn first_prompt(words: Option<String>) -> Result<Option<String>, Problem> {
     match words {
-        Some(words) if is_stdin(&words) => {
-            Err(Problem::usage("with --input-format stream-json stdin carries JSON lines: -p takes no \"-\""))
-        }
+        Some(words) if is_stdin(&words) => Err(Problem::usage(
+            "-p - cannot be used with --input-format stream-json, which reads JSON lines from stdin",
+        )),
         Some(words) if words.trim().is_empty() => Err(Problem::usage(EMPTY)),
         other => Ok(other),
     }

@@ -53,7 +53,7 @@ fn call(value: Value) -> Result<SessionCall, String> {
     let kind = head(fields.get("type").and_then(Value::as_str).unwrap_or_default(), QUOTED_TYPE).to_owned();
     match SessionCall::read(fields) {
         Ok(call) if call.has_answer() => {
-            Err("lines get no replies: everything this call would tell is in the events on stdout".to_owned())
+            Err("lines get no replies: the result of this call is in the events on stdout".to_owned())
         }
         Ok(call) => Ok(call),
         Err(Refusal::UnknownMethod { .. }) => Err(format!("unknown type '{kind}': use {}", types())),

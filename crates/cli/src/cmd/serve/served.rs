@@ -133,7 +133,7 @@ impl Inner {
         if !idle::close_longest_idle(&self.host).await {
             return Err(Refusal::TooManySessions);
         }
-        // The permit is returned when everything of that session is gone.
+        // The closed session returns its permit once its agent has ended.
         let place = timeout(PLACE_PATIENCE, self.places.clone().acquire_owned()).await;
         place.map_err(|_| Refusal::TooManySessions)?.map_err(|_| Refusal::ShuttingDown)
     }

@@ -118,7 +118,7 @@ impl OwnSessions {
         // After the deletion nobody could tell which process the note belongs to.
         live::clear_away(&self.log).await;
         self.log.remove(record.id.clone()).await.map_err(failed)?;
-        out::say(&format!("{} is forgotten; what {} itself keeps of it stays", record.id, record.agent));
+        out::say(&format!("deleted {}; {}'s own files stay", record.id, record.agent));
         Ok(Exit::Completed)
     }
 

@@ -70,7 +70,7 @@ impl Transcript {
             EventKind::ModelChanged { model, .. } => format!("\n[model] {model}\n"),
             EventKind::ModeChanged { native_mode: Some(mode), .. } => format!("\n[mode] {mode}\n"),
             EventKind::System(note) if note.subtype == SystemSubtype::COMPACTED => {
-                "\n[what was said so far was summed up to make room]\n".to_owned()
+                "\n[the conversation was summarized to make room]\n".to_owned()
             }
             EventKind::System(note) if note.subtype == "rewound" => {
                 format!("\n[{}]\n", note.message.as_deref().unwrap_or("the conversation goes back"))

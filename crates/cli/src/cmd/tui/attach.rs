@@ -28,7 +28,7 @@ use crate::{door, host};
 pub(crate) async fn attach(args: AttachArgs) -> Result<Exit, Problem> {
     let Some(to) = &args.to else { return list(args.json).await };
     if !is_possible() {
-        return Err(Problem::usage("attach shows a session on a terminal, and this is none that can show it"));
+        return Err(Problem::usage("attach needs an interactive terminal"));
     }
     let found = find(to).await?;
     show(found, &args).await
@@ -68,7 +68,8 @@ async fn find(to: &str) -> Result<AttachTarget, Problem> {
             Address { session: Some(id), ..address }
         }
         (None, None) => {
-            let why = format!("session {id} cannot be joined: it runs without a terminal and without a door");
+            let why =
+                format!("session {id} cannot be joined: it has no door. Start it with --a2a-port, or in a terminal");
             return Err(Problem::new(Exit::Failed, why));
         }
     };
@@ -129,10 +130,10 @@ fn say_how_it_is(session: &Session) {
     out::say(&match session.reach() {
         Reach::Gone(why) => format!("multitap: session {id}: {why}"),
         Reach::Lost(why) => {
-            format!("multitap: session {id} was out of reach ({why}); `multitap attach {id}` tries again")
+            format!("multitap: lost session {id} ({why}). To try again: multitap attach {id}")
         }
         Reach::Here => {
-            format!("multitap: session {id} goes on where it runs; `multitap attach {id}` comes back to it")
+            format!("multitap: session {id} continues. To return: multitap attach {id}")
         }
     });
 }
@@ -180,10 +181,10 @@ async fn list(as_json: bool) -> Result<Exit, Problem> {
         let all: Vec<Value> = running.iter().map(stated).collect();
         print(&pretty_json(&all)?)?;
     } else if running.is_empty() {
-        out::say("no session runs on this machine: `multitap` starts one; one elsewhere has a URL");
+        out::say("no session runs on this machine. To start one: multitap. To join one elsewhere: multitap attach URL");
     } else {
         print(&running.iter().map(|one| line(one, Timestamp::now())).collect::<String>())?;
-        out::say("join one with `multitap attach ID`; the beginning of an id is enough");
+        out::say("To join one: multitap attach ID (a prefix is enough)");
     }
     Ok(Exit::Completed)
 }

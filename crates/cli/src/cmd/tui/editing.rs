@@ -82,7 +82,7 @@ impl Draft {
     /// The error message, with the path of a file that was left on disk.
     fn failed(mut self, why: &str) -> io::Error {
         match self.keep() {
-            Some(path) => io::Error::other(format!("{why}; what you wrote is kept in {}", path.display())),
+            Some(path) => io::Error::other(format!("{why}; your text is saved in {}", path.display())),
             None => io::Error::other(why),
         }
     }
@@ -110,7 +110,7 @@ impl Drop for Draft {
     fn drop(&mut self) {
         if let Some(path) = self.keep() {
             tracing::warn!(path = %path.display(), "the text of an editor was saved");
-            out::say(&format!("multitap: what you wrote is kept in {}", path.display()));
+            out::say(&format!("multitap: your text is saved in {}", path.display()));
         }
     }
 }
@@ -147,7 +147,7 @@ mod tests {
     async fn what_is_no_text_is_kept_as_it_is() {
         let why = failure(r#"printf 'caf\351' > "$0""#).await;
         assert!(why.contains("not UTF-8"), "{why}");
-        assert_eq!(kept(why.rsplit_once("kept in ").unwrap().1), b"caf\xe9");
+        assert_eq!(kept(why.rsplit_once("saved in ").unwrap().1), b"caf\xe9");
     }
 
     #[tokio::test]
@@ -167,7 +167,7 @@ mod tests {
         ] {
             let why = tokio::time::timeout(Duration::from_secs(60), failure(lines)).await.unwrap();
             assert!(why.contains(expected), "{lines}: {why}");
-            fs::remove_file(why.rsplit_once("kept in ").unwrap().1).unwrap();
+            fs::remove_file(why.rsplit_once("saved in ").unwrap().1).unwrap();
         }
     }
 

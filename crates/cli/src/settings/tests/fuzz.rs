@@ -66,7 +66,7 @@ const WORDS: [&str; 12] = [
     "é\u{2028}\"",
 ];
 
-/// JSON made of our own words.
+/// Random JSON with the keys and values of our settings.
 fn near_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

@@ -171,7 +171,7 @@ fn leaving_with_others_connected_keeps_serving_them() {
     terminal.press(&["C-d"]).unwrap();
     terminal.shows("1. keep serving").unwrap();
     terminal.press(&["1"]).unwrap();
-    terminal.shows("goes on without a terminal").unwrap();
+    terminal.shows("continues without a terminal").unwrap();
     assert!(!terminal.is_taken().unwrap());
     let told = prompt(port, "hello there");
     assert_eq!(told["result"]["status"]["state"], "completed", "{told}");

@@ -98,15 +98,17 @@ impl SessionTask {
             let error = match why {
                 NotReviewed::NoAgent => Refusal::NoAgent,
                 NotReviewed::Busy => Refusal::Busy,
-                NotReviewed::TakesNone => refused(Some(&question), &decide, "the agent takes no edited answers"),
+                NotReviewed::TakesNone => {
+                    refused(Some(&question), &decide, "the agent does not support edited answers")
+                }
             };
             return self.reply(reply, Err(error));
         }
         self.reviews.0.spawn(async move {
             let verdict = match timeout(REVIEW_PATIENCE, answer).await {
                 Ok(Ok(verdict)) => verdict,
-                Ok(Err(_)) => Err("the agent gave no judgement".to_owned()),
-                Err(_) => Err(format!("the agent gave no judgement within {} s", REVIEW_PATIENCE.as_secs())),
+                Ok(Err(_)) => Err("the agent did not check the edit".to_owned()),
+                Err(_) => Err(format!("the agent did not check the edit within {} s", REVIEW_PATIENCE.as_secs())),
             };
             Reviewed { question, mode, decide, by, reply, verdict }
         });

@@ -48,7 +48,7 @@ impl Service {
         let when_busy = when_busy(&send.message.metadata)?;
         if door.about().extension_required && !call.extension && settings.is_none() {
             let why = format!(
-                "this agent is used with the extension {}: name it in X-A2A-Extensions or A2A-Extensions",
+                "this agent requires the extension {}: name it in X-A2A-Extensions or A2A-Extensions",
                 devtool::URI
             );
             return Err(Error::new(ErrorKind::ExtensionRequired, why));
@@ -149,7 +149,7 @@ impl Service {
             return Ok(Some(session));
         }
         if call.caller.role == ClientRole::Observer {
-            let why = format!("session {id} is not live here, and an observer may not take sessions up");
+            let why = format!("session {id} is not live here, and observers cannot resume sessions");
             return Err(Error::new(ErrorKind::NotController, why));
         }
         match host.take_up(id.clone(), call.client()).await {
@@ -316,12 +316,12 @@ async fn plain_answer(
         [question] if runs => by_word(question, prompt.text.trim(), client).map(Some),
         [] if runs => Err(Error::new(
             ErrorKind::UnsupportedOperation,
-            format!("task {task} is at work: send without a task id to queue another turn in its context"),
+            format!("task {task} is running: send without a task id to queue another turn in its context"),
         )),
         _ if runs => Err(Error::invalid_params("several questions are open: answer one by its tool_call_id")),
         _ => Err(Error::new(
             ErrorKind::UnsupportedOperation,
-            format!("task {task} is over: send with its context id alone to begin another"),
+            format!("task {task} is finished: send its context id alone to begin another"),
         )),
     }
 }
@@ -381,5 +381,5 @@ fn mismatch(task: &str, session: &SessionId) -> Error {
 }
 
 fn unknown_context(context: &str) -> Error {
-    Error::invalid_params(format!("message.contextId: there is no context {context}; leave it out to begin one"))
+    Error::invalid_params(format!("message.contextId: there is no context {context}; omit it to begin a new one"))
 }

@@ -274,12 +274,12 @@ impl Service {
 }
 
 fn not_live(task: &str) -> Error {
-    let why = format!("task {task} is not live: a message to it takes its session up again");
+    let why = format!("task {task} is not live: a message to it resumes its session");
     Error::new(ErrorKind::UnsupportedOperation, why)
 }
 
 fn nothing_more(task: &str, state: &str) -> Error {
-    Error::new(ErrorKind::UnsupportedOperation, format!("task {task} is {state}: nothing more comes"))
+    Error::new(ErrorKind::UnsupportedOperation, format!("task {task} is {state}: no more events follow"))
 }
 
 async fn is_queued(session: &Session, prompt: &PromptId) -> bool {

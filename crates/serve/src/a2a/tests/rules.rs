@@ -240,7 +240,7 @@ fn what_is_not_kept_and_what_is_void_is_told() {
     let said = events.iter().position(|event| matches!(event.kind, EventKind::TextChunk(_))).unwrap();
     let notes = [
         (SystemSubtype::LOG, json!({ "durable": false }), "the disk is full"),
-        (SystemSubtype::LOG, json!({ "durable": true }), "the log is kept again"),
+        (SystemSubtype::LOG, json!({ "durable": true }), "the log is stored again"),
     ];
     let retracted = EventKind::TextRetracted(TextRetraction::interrupted(vec!["m-1".into()]));
     events.insert(said + 1, Event { kind: retracted, ..events[said].clone() });

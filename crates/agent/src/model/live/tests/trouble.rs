@@ -64,7 +64,7 @@ async fn errors_have_a_kind_and_say_what_helps() {
         unknown.contains("has no model 'local-model' (404)") && unknown.contains("OPENAI_API=responses"),
         "{unknown}"
     );
-    assert!(said("openai/local-model", 401).await.contains("wants a key: set OPENAI_API_KEY"));
+    assert!(said("openai/local-model", 401).await.contains("requires a key: set OPENAI_API_KEY"));
     assert!(
         said("gemini/gemini-3.8-flash", 401)
             .await

@@ -102,7 +102,7 @@ pub(super) fn other_content_and_then_a_no(cast: Cast) {
         let refused = answered.unwrap_err();
         assert_eq!(refused["code"], -32602, "{refused:#}");
         let why = refused["message"].as_str().unwrap();
-        assert!(why.contains("takes no newContent"), "{refused:#}");
+        assert!(why.contains("does not accept newContent"), "{refused:#}");
         assert!(!place.scratch.path(FILE).exists(), "nothing was approved");
         say_no(&talk, cast, &place, &asked);
     }

@@ -101,7 +101,7 @@ pub(crate) fn what_was_said_is_read_back_from_the_store(agent: Agent) {
     let third = place.once("and now?", &["-r", &id[..id.len() - 3]]);
     third.exits(0);
     assert!(remembers(&place, "plum"));
-    assert_eq!(native_id(&third), id, "the beginning of an id is enough");
+    assert_eq!(native_id(&third), id, "a prefix is enough");
     assert_eq!(stored(&place, &id).all("turnCompleted").len(), 3);
 }
 
