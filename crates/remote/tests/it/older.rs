@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::{WebSocketStream, accept_async};
+use tokio_util::task::TaskTracker;
 
 use crate::refusals::{every_refusal, refusing};
 use crate::stage::{ann, attached, soon};
@@ -28,7 +29,7 @@ fn recorded() -> (Value, Vec<Value>) {
 async fn host() -> (String, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let played = tokio::spawn(async move {
+    let played = TaskTracker::new().spawn(async move {
         let (joined, refusals) = recorded();
         let (last, mut refusals) = (joined["last"].as_u64().unwrap(), VecDeque::from(refusals));
         let session = joined["sessionId"].clone();

@@ -15,7 +15,7 @@ pub enum Scheme {
     /// Everybody who reaches the door, as a controller. Only for doors on loopback.
     #[default]
     Open,
-    /// Clients with a token, in its role: `Authorization: Bearer TOKEN`, or for browsers' WebSockets the subprotocol
+    /// Clients with a token, in its role: `Authorization: Bearer TOKEN`, or for browsers' `WebSocket`s the subprotocol
     /// `bearer.TOKEN`.
     Bearer(Tokens),
     /// Everybody whom the system lets in, as the owner. Only for private doors.
