@@ -85,7 +85,7 @@ pub(crate) fn wishes(config: &SessionConfig) -> Result<Wishes, LaunchError> {
 
 /// Refuses a setting that the protocol has no word for.
 fn check(config: &SessionConfig) -> Result<(), Unsupported> {
-    let rules = "ACP has no word for it; set it in the agent's own settings, or pass its option with --agent-arg";
+    let rules = "ACP does not support it; set it in the agent's own settings, or pass its option with --agent-arg";
     let given = [
         ("allowed tools", !config.allowed_tools.is_empty()),
         ("blocked tools", !config.blocked_tools.is_empty()),

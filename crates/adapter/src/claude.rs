@@ -52,7 +52,7 @@ const ALWAYS: [&str; 7] = [
 
 pub(crate) async fn launch(start: Start<'_>) -> Result<AgentLink, LaunchError> {
     if start.spec.config.transport == Transport::OneShot {
-        let why = "it is driven in one process, and needs none for each turn";
+        let why = "it runs as one process for all turns";
         return Err(unsupported("one-shot transport", why).into());
     }
     let plan = plan(&start.spec.config, Box::new(DiskFiles))?;

@@ -96,7 +96,7 @@ impl<T, Q, R> Emitter<T, Q, R> {
 
     /// The link of an agent that cannot be steered says so, so it is never asked to.
     pub(crate) fn refuse_steering(&self, out: &mut Step) {
-        self.refuse("it takes no prompt into a running turn", out);
+        self.refuse("it cannot add a prompt to a running turn", out);
     }
 
     pub(crate) fn refuse_cancel(&self, out: &mut Step) {

@@ -452,7 +452,7 @@ impl Call<'_> {
 
     /// How a task is; if the call waits for it, also what comes of it.
     async fn look(&self, request: CallToolRequestParams) -> Result<CallToolResponse, String> {
-        const CANCELLED: &str = "the call was cancelled; the task goes on";
+        const CANCELLED: &str = "the call was cancelled; the task continues";
         let TaskArguments { task_id: given, wait } = argument::read(request.arguments)?;
         let id = Some(given.as_str());
         let deadline = Instant::now() + self.agent.budget(self.bridge.options.call_budget);

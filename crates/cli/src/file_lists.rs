@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use multitap_tui::Files;
+use multitap_tui::FileIndex;
 
 /// Maximum number of folders whose lists are held.
 const FOLDERS: usize = 16;
 
 #[derive(Debug, Default)]
 pub(crate) struct FileLists {
-    folders: Mutex<HashMap<PathBuf, Arc<Files>>>,
+    folders: Mutex<HashMap<PathBuf, Arc<FileIndex>>>,
 }
 
 impl FileLists {
@@ -20,11 +20,11 @@ impl FileLists {
         self.list(folder).find(query)
     }
 
-    fn list(&self, folder: &Path) -> Arc<Files> {
+    fn list(&self, folder: &Path) -> Arc<FileIndex> {
         let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
         if folders.len() >= FOLDERS && !folders.contains_key(folder) {
             folders.clear();
         }
-        folders.entry(folder.to_owned()).or_insert_with(|| Arc::new(Files::new(folder.to_owned()))).clone()
+        folders.entry(folder.to_owned()).or_insert_with(|| Arc::new(FileIndex::new(folder.to_owned()))).clone()
     }
 }

@@ -192,7 +192,7 @@ pub struct Filter {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JournalError {
     /// Or a quota is exceeded, or the file may not grow.
-    #[error("the disk is full, or a limit on its use is reached")]
+    #[error("the disk is full, or its quota is exceeded")]
     Full,
     #[error("the log is locked by another program")]
     Locked,

@@ -18,12 +18,12 @@ const FRESH: Duration = Duration::from_secs(5);
 pub(crate) const SHOWN: usize = 8;
 
 #[derive(Debug)]
-pub struct Files {
+pub struct FileIndex {
     root: PathBuf,
     known: Mutex<Option<(Instant, Arc<Vec<String>>)>>,
 }
 
-impl Files {
+impl FileIndex {
     pub fn new(root: PathBuf) -> Self {
         Self { root, known: Mutex::default() }
     }
@@ -84,7 +84,7 @@ mod tests {
             fs::write(path, "").unwrap();
         }
         fs::write(folder.path().join(".gitignore"), "target\n").unwrap();
-        let files = Files::new(folder.path().to_owned());
+        let files = FileIndex::new(folder.path().to_owned());
         assert_eq!(
             files.find(""),
             ["docs/", "src/", "docs/questions.md", "src/main.rs", "src/view/", "src/view/question.rs"]

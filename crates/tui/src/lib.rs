@@ -37,7 +37,7 @@ mod wrap;
 
 pub use choice::{ChoiceDialog, choose};
 pub use effect::ScreenExit;
-pub use files::Files;
+pub use files::FileIndex;
 pub use host::{
     ClipboardContent, DetachedHost, HostFuture, JoinAddress, ReadClipboard, ResumableSession, ShareRequest,
     TerminalHost,

@@ -21,7 +21,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::app::{Model, update};
 use crate::effect::{Edited, Effect, ScreenExit};
-use crate::files::Files;
+use crate::files::FileIndex;
 use crate::history::{self, History};
 use crate::host::{ReadClipboard, TerminalHost};
 use crate::lease::{LeasedTerminal, TerminalLease};
@@ -126,7 +126,7 @@ pub async fn run(
         feed: joined.feed,
         results,
         arrived,
-        files: options.root.clone().map(|root| Arc::new(Files::new(root))),
+        files: options.root.clone().map(|root| Arc::new(FileIndex::new(root))),
         options,
         tasks: TaskTracker::new(),
         calls: FuturesUnordered::new(),
@@ -153,7 +153,7 @@ struct Loop<'a> {
     results: mpsc::Sender<Msg>,
     arrived: mpsc::Receiver<Msg>,
     options: ScreenOptions,
-    files: Option<Arc<Files>>,
+    files: Option<Arc<FileIndex>>,
     tasks: TaskTracker,
     /// Calls to the session, begun in the order of their effects.
     calls: FuturesUnordered<Pin<Box<dyn Future<Output = Option<Msg>> + Send>>>,

@@ -76,13 +76,13 @@ impl AcpCodec {
             (Resume::Session { .. }, _) if !wishes.fork && !session.loads() && !session.can("resume") => {
                 ("resume", "it cannot resume a conversation")
             }
-            (Resume::New, _) if wishes.fork => ("fork", "there is nothing to fork without a session to resume"),
+            (Resume::New, _) if wishes.fork => ("fork", "fork needs a session to resume"),
             _ if wishes.fork && !session.can("fork") => ("fork", "it cannot fork a conversation"),
             _ if !wishes.add_dirs.is_empty() && !session.can("additionalDirectories") => {
-                ("added directories", "it takes one folder")
+                ("added directories", "it supports one folder only")
             }
             (_, Some((name, _))) if !session.takes_mcp_over_http() => {
-                let why = format!("it does not take MCP servers over HTTP ({name})");
+                let why = format!("it does not support MCP servers over HTTP ({name})");
                 return Some(self.emit.unsupported("MCP servers", why));
             }
             _ => return None,

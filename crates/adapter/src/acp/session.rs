@@ -177,7 +177,7 @@ impl AcpCodec {
             out.events.push(EventKind::McpServerStatus(McpServerStatus::new(name, McpServerStatus::GIVEN)));
         }
         if session.replayed > 0 {
-            let message = Some("the conversation so far was told again and is not repeated here".to_owned());
+            let message = Some("replayed the conversation so far; it is not repeated here".to_owned());
             out.events.push(emit::note("history", message, one("updates", session.replayed)));
         }
     }

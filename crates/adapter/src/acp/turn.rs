@@ -59,8 +59,8 @@ impl AcpCodec {
         let word = reply.string("stopReason").unwrap_or_default();
         let failed = match word.as_str() {
             "max_tokens" => Some("the answer was interrupted: the model's limit of tokens is reached"),
-            "max_turn_requests" => Some("the limit of model requests in one turn is reached"),
-            "refusal" => Some("the model refuses to go on with this conversation"),
+            "max_turn_requests" => Some("the turn reached the limit of model requests"),
+            "refusal" => Some("the model refuses to continue this conversation"),
             _ => None,
         };
         let status = match (failed, word.as_str()) {

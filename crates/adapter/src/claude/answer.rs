@@ -91,7 +91,7 @@ impl ClaudeCodec {
             "Write" => "content",
             "NotebookEdit" => "new_source",
             "Edit" | "MultiEdit" => return self.whole_file(input, &asked.tool_name, text),
-            name => return Err(format!("{name} takes no new content; give its arguments as newInput")),
+            name => return Err(format!("{name} does not accept newContent; send its arguments as newInput")),
         };
         input.insert(key.to_owned(), text.as_str().into());
         Ok(input)

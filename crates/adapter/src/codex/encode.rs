@@ -33,7 +33,7 @@ impl CodexCodec {
                 self.emit.session.model_chosen(model, out);
             }
             Command::SetThinking { .. } => {
-                let why = "codex cannot honour a limit for thinking: it thinks by levels of effort, not by tokens";
+                let why = "codex does not support a limit for thinking: it has effort levels instead";
                 out.events.push(EventKind::Error(self.emit.refused(why).about(Setting::Thinking)));
             }
             Command::Query { what } => self.query(what, out),
@@ -52,7 +52,7 @@ impl CodexCodec {
         };
         let words = prompt.text.trim().split_once(char::is_whitespace).unwrap_or((prompt.text.trim(), ""));
         if matches!(words, ("/compact", "") | ("/review", _)) && (self.changed.rules || self.changed.model) {
-            let why = format!("codex takes a new mode or model only with a prompt: send one before {}", words.0);
+            let why = format!("codex applies a new mode or model with the next prompt: send one before {}", words.0);
             self.turn_refused(self.emit.refused(why), now, out);
             return;
         }
@@ -137,7 +137,7 @@ impl CodexCodec {
 
     fn query(&mut self, what: Query, out: &mut Step) {
         if self.exec.is_some() {
-            self.emit.refuse(format!("codex exec cannot tell {what:?}; the app-server can").to_lowercase(), out);
+            self.emit.refuse(format!("codex exec cannot report {what:?}; the app-server can").to_lowercase(), out);
             return;
         }
         let (method, params) = match what {
@@ -151,7 +151,7 @@ impl CodexCodec {
             Query::Context => {
                 let context = self.turn.usage.context();
                 out.events.push(match context.is_empty() {
-                    true => EventKind::Error(self.emit.refused("codex has not told yet how full its context is")),
+                    true => EventKind::Error(self.emit.refused("codex has not reported its context yet")),
                     false => note(SystemSubtype::CONTEXT, None, context),
                 });
                 return;

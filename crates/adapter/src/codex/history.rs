@@ -218,7 +218,7 @@ impl Entries for Stored {
         let mut out = Step::default();
         self.codec.emit.session.start(&mut out);
         if let Some(from) = &self.lineage.missing {
-            let message = format!("the beginning is in conversation {from}, which is not there");
+            let message = format!("the beginning is in conversation {from}, which was not found");
             out.events.push(note("forked", Some(message), one("from", from.as_str())));
         } else {
             self.codec.turn.usage.starts_at_nothing();

@@ -54,7 +54,7 @@ impl Rules {
             && chosen != implied
             && chosen != SandboxMode::ReadOnly
         {
-            let why = format!("approval mode {} means the sandbox {}", mode.option_word(), implied.option_word());
+            let why = format!("approval mode {} requires the sandbox {}", mode.option_word(), implied.option_word());
             return Err(unsupported(format!("sandbox {}", chosen.option_word()), why));
         }
         let policy = Some(word);
@@ -114,24 +114,20 @@ impl Settings {
             (
                 "allowed tools",
                 !config.allowed_tools.is_empty(),
-                "it has no list of allowed tools; an approval mode or its own rules decide what runs unasked",
+                "it has no list of allowed tools; use an approval mode or its own rules",
             ),
             (
                 "blocked tools",
                 !config.blocked_tools.is_empty(),
-                "it has no list of blocked tools; a sandbox or its own rules decide what cannot run",
+                "it has no list of blocked tools; use a sandbox or its own rules",
             ),
             ("permission by MCP tool", config.permission_path == PermissionPath::Mcp, "it asks in its own stream"),
             ("checkpointing", config.checkpointing, "it keeps no copies of files"),
-            (
-                "fork",
-                config.fork && config.resume == Resume::New,
-                "there is nothing to fork without a session to resume or continue",
-            ),
+            ("fork", config.fork && config.resume == Resume::New, "fork needs a session to resume or continue"),
             (
                 "resume at a message",
                 goes_back && !config.fork,
-                "it can only fork a session at one of its turns, not go back in it; add a fork",
+                "it cannot go back in a session, only fork it at a turn; add --fork",
             ),
         ];
         Unsupported::first(AgentType::Codex, given)?;

@@ -122,13 +122,13 @@ pub(crate) struct NoEnd {
 }
 
 impl NoEnd {
-    pub(crate) const UNKNOWN: Self = Self { why: "the agent did not tell how this call ended", why_denied: None };
+    pub(crate) const UNKNOWN: Self = Self { why: "the agent did not report how this call ended", why_denied: None };
     pub(crate) const CANCELLED: Self = Self { why: "cancelled", why_denied: None };
 
     /// The end of calls of an agent that never reports the end of a denied one.
     pub(crate) fn of_silent_agent(cancelling: bool) -> Self {
         let why = if cancelling { "the turn was cancelled" } else { Self::UNKNOWN.why };
-        Self { why, why_denied: Some("somebody said no to this call") }
+        Self { why, why_denied: Some("this call was denied") }
     }
 }
 

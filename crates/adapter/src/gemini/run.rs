@@ -108,7 +108,7 @@ impl StreamCodec {
             }
             Command::Query { what } => {
                 let setting = format!("a question about its {}", what.word());
-                self.emit.refuse(unsupported(setting, "without ACP it does not tell").to_string(), out);
+                self.emit.refuse(unsupported(setting, "without ACP it does not report this").to_string(), out);
             }
         }
     }

@@ -260,7 +260,7 @@ while read -r line; do :; done
         panic!("{told:#?}")
     };
     assert_eq!((error.kind, turn.status), (AgentErrorKind::Timeout, TurnStatus::Interrupted));
-    assert!(error.message.contains("went on for 10 s with a turn that was cancelled"), "{error}");
+    assert!(error.message.contains("continued a cancelled turn for 10 s"), "{error}");
     assert_eq!(end.reason, SessionEndReason::Timeout);
 }
 

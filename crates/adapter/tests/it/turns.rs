@@ -60,7 +60,7 @@ async fn a_process_that_says_nothing_ends_its_turn_and_not_the_session() {
     let error = scene.told.iter().find_map(|kind| if let EventKind::Error(error) = kind { Some(error) } else { None });
     let error = error.unwrap_or_else(|| panic!("{:#?}", scene.told));
     assert_eq!((error.kind, error.native_error.as_deref()), (AgentErrorKind::Timeout, Some("thinking")));
-    assert!(error.message.contains("said nothing for 3 s"), "{error}");
+    assert!(error.message.contains("reported nothing for 3 s"), "{error}");
     assert_eq!(scene.turn("again").await.status, TurnStatus::Completed);
     assert_eq!(reason(&scene.close().await), SessionEndReason::Completed);
 }

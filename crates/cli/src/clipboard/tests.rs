@@ -123,5 +123,5 @@ async fn one_without_an_end_is_stopped() {
     let endless = r#"for last; do :; done
 case "$last" in --list-types) echo image/png;; *) exec cat /dev/zero;; esac"#;
     let error = Fake::new(&[ClipboardTool::WlPaste], &[(ClipboardTool::WlPaste, endless)]).read().await.unwrap_err();
-    assert_eq!(error, "what is in the clipboard is too large: at most 20 MiB can be sent");
+    assert_eq!(error, "the clipboard is too large: at most 20 MiB can be sent");
 }

@@ -201,7 +201,7 @@ pub(crate) async fn welcome() -> Result<Exit, Problem> {
     text.push_str(&table(&agents));
     text.push_str("\nAsk something:    multitap -p \"explain this folder\"\n");
     text.push_str("See what it does: multitap -p \"…\" --output-format stream-json\n");
-    text.push_str("Is all well?      multitap doctor        All options: multitap --help\n");
+    text.push_str("Check your setup: multitap doctor        All options: multitap --help\n");
     let is_alone = !agents.iter().any(|agent| agent.installed);
     if is_alone {
         text.push_str(&format!(
@@ -234,9 +234,7 @@ fn table(agents: &[Agent]) -> String {
                 let version = agent.version.as_deref().unwrap_or("version unknown");
                 format!("{version:<12} {}", path.display())
             }
-            (None, AgentType::Builtin) => {
-                "always here: a model of Anthropic, OpenAI or Google, or a rehearsal without one".to_owned()
-            }
+            (None, AgentType::Builtin) => "built in: a model of Anthropic, OpenAI or Google, or a rehearsal".to_owned(),
             (None, AgentType::Acp) => "any agent that speaks ACP: --agent acp:COMMAND".to_owned(),
             (None, _) => format!("not found    get it: {}", agent.install.unwrap_or_default()),
         };

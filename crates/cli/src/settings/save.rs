@@ -23,7 +23,7 @@ fn save(file: &Path, rule: &str) -> Result<(), String> {
 pub(crate) fn trust(file: &Path, folder: &Path) -> Result<(), String> {
     // Settings expand `$NAME`: another folder would be trusted.
     let name = folder.to_str().filter(|name| !name.contains('$'));
-    let name = name.ok_or_else(|| format!("the name of {} cannot stand in the settings", folder.display()))?;
+    let name = name.ok_or_else(|| format!("the path {} cannot be written to the settings", folder.display()))?;
     change(file, |text| with_entry(text, "trustedFolders", name))
 }
 

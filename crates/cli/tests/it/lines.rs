@@ -202,7 +202,7 @@ fn mode_model_thinking_and_questions_about_itself_reach_the_agent() {
     live.tell(&json!({"type": "setModel", "model": "opus"}));
     live.tell(&json!({"type": "setThinking", "tokens": 99}));
     live.tell(&json!({"type": "query", "what": "models"}));
-    live.until(|event| event["type"] == "system" && event["subtype"] == "models");
+    live.until(|event| event["type"] == "capabilities" && event["models"].is_array() && event["steering"].is_null());
     live.tell(&json!({"type": "setMode", "mode": "reckless"}));
     let error = live.until_type("error");
     assert!(error["message"].as_str().unwrap().contains("reckless"), "{error}");

@@ -30,9 +30,7 @@ pub enum Refusal {
     #[error("the session is busy: too much is waiting for the agent or for a client that reads its events")]
     Busy,
     /// Only owners may exceed what owners chose.
-    #[error(
-        "mode {mode} may let more run unasked than {ceiling}, which is as far as the owner of this session lets you go"
-    )]
+    #[error("mode {mode} may let more run unasked than {ceiling}, the limit set by the owner of this session")]
     BeyondCeiling { mode: String, ceiling: ApprovalMode },
     #[error("the session accepts no more prompts: it ends after the running turn")]
     Draining,

@@ -152,6 +152,6 @@ async fn write(journal: &Arc<dyn Journal>, record: TaskRecord) {
     let id = record.id.clone();
     if let Err(error) = journal.keep_task(record).await {
         // The log has it anyway.
-        tracing::warn!(task = %id, %error, "cannot keep where a task stands");
+        tracing::warn!(task = %id, %error, "cannot store the state of a task");
     }
 }

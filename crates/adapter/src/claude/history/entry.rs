@@ -198,7 +198,7 @@ impl Stored {
             typed => {
                 let above = entry.text("parentUuid");
                 if let Some(to) = above.filter(|to| Some(*to) != self.last.as_deref() && self.seen.contains(*to)) {
-                    let message = "the conversation goes on from an earlier message".to_owned();
+                    let message = "the conversation continues from an earlier message".to_owned();
                     out.events.push(note("rewound", Some(message), one("messageId", to)));
                 }
                 self.next_turn(at, emitted, out);

@@ -106,7 +106,7 @@ impl Stored {
         }
         if let Some(id) = record.text("$rewindTo") {
             self.end_turn(&mut emitted.before);
-            let message = "the conversation goes on from before this message".to_owned();
+            let message = "the conversation continues from before this message".to_owned();
             emitted.own.push(Draft::new(at, note("rewound", Some(message), one("messageId", id))));
         }
         if record.speaker().is_some() {
