@@ -51,6 +51,12 @@ impl<T> Calls<T> {
         self.open.remove(&number).map(|(_, call)| call)
     }
 
+    /// Ends the oldest open call if there are more than `most`.
+    pub(crate) fn take_surplus(&mut self, most: usize) -> Option<T> {
+        let id = self.open.first_key_value().filter(|_| self.open.len() > most).map(|(_, (id, _))| Arc::clone(id))?;
+        self.take(&id)
+    }
+
     /// Ends the open calls that `is_over` selects, the oldest first.
     pub(crate) fn take_if(&mut self, mut is_over: impl FnMut(&T) -> bool) -> Vec<T> {
         let over: Vec<Arc<str>> =

@@ -9,6 +9,10 @@ use serde_json::{Map, Value};
 use super::calls::Calls;
 use crate::codec::Step;
 
+/// Maximum number of open calls. An agent that starts more has forgotten to end the oldest ones; clients hold every open
+/// call and look through them.
+const MAX_OPEN: usize = 1024;
+
 /// The tool calls of one agent. `T` is what its codec keeps beside each.
 #[derive(Debug)]
 pub(crate) struct Tools<T> {
@@ -184,6 +188,9 @@ impl<T> Tools<T> {
         if let Some(tool) = self.find_mut(id) {
             tool.report(out);
         }
+        if let Some(forgotten) = self.calls.take_surplus(MAX_OPEN) {
+            self.end_without_end(forgotten, NoEnd::UNKNOWN, None, out);
+        }
     }
 
     /// Somebody said no to the call. False if no such call is open.
@@ -249,16 +256,42 @@ impl<T> Tools<T> {
         clock: Option<Timestamp>,
         out: &mut Step,
     ) {
-        for mut tool in self.calls.take_if(is_over) {
-            tool.report(out);
-            let outcome = if tool.denied { ToolOutcome::Denied } else { ToolOutcome::Cancelled };
-            let why_denied = no_end.why_denied.filter(|_| tool.denied);
-            if why_denied.is_some() {
-                self.denials.push(tool.denial());
-            }
-            let error = Some(why_denied.unwrap_or(no_end.why).to_owned());
-            let elapsed = clock.map(|now| now.millis_since(tool.started));
-            ToolEnd { error, ..ToolEnd::of(outcome) }.emit(tool.id, elapsed, out);
+        for tool in self.calls.take_if(is_over) {
+            self.end_without_end(tool, no_end, clock, out);
         }
+    }
+
+    fn end_without_end(&mut self, mut tool: OpenTool<T>, no_end: NoEnd, clock: Option<Timestamp>, out: &mut Step) {
+        tool.report(out);
+        let outcome = if tool.denied { ToolOutcome::Denied } else { ToolOutcome::Cancelled };
+        let why_denied = no_end.why_denied.filter(|_| tool.denied);
+        if why_denied.is_some() {
+            self.denials.push(tool.denial());
+        }
+        let error = Some(why_denied.unwrap_or(no_end.why).to_owned());
+        let elapsed = clock.map(|now| now.millis_since(tool.started));
+        ToolEnd { error, ..ToolEnd::of(outcome) }.emit(tool.id, elapsed, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The state of a session holds every open call and counts their bytes at each start.
+    #[test]
+    fn an_agent_that_ends_no_call_leaves_only_so_many_open() {
+        let (mut tools, mut out) = (Tools::<()>::default(), Step::default());
+        for number in 0..4 * MAX_OPEN {
+            tools.start(OpenTool::new(number.to_string(), "read", ToolKind::Read, Timestamp::from_millis(0)), &mut out);
+            assert!(tools.iter().count() <= MAX_OPEN);
+        }
+        let ended = out.events.iter().filter_map(|kind| match kind {
+            EventKind::ToolCompleted(end) => Some(end.tool_id.as_str()),
+            _ => None,
+        });
+        let forgotten: Vec<String> = (0..3 * MAX_OPEN).map(|number| number.to_string()).collect();
+        assert!(ended.eq(forgotten.iter().map(String::as_str)), "the oldest first, each once");
+        assert!(tools.take("0", &mut out).is_none(), "its own end comes too late");
     }
 }
