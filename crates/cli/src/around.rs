@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use multitap_event::Timestamp;
 use multitap_hub::{Filter, Journal, Session, SessionRecord};
-use multitap_serve::{Door, Host as _};
+use multitap_serve::{Host as _, OpenDoor};
 use multitap_tui::{HostFuture, JoinAddress, ResumableSession, ShareRequest, TerminalHost};
 use tokio::sync::watch;
 
@@ -31,7 +31,7 @@ pub(crate) struct Surroundings {
     folder: PathBuf,
     args: DoorArgs,
     shared: Arc<Shared>,
-    door: Mutex<Option<Door>>,
+    door: Mutex<Option<OpenDoor>>,
     /// Current address of the door.
     address: watch::Sender<Option<String>>,
 }
@@ -75,7 +75,7 @@ impl Surroundings {
     }
 
     /// Replaces the door; the previous one is closed.
-    async fn put_up(&self, door: Option<Door>) {
+    async fn put_up(&self, door: Option<OpenDoor>) {
         let before = {
             let mut now = self.door();
             self.address.send_replace(door.as_ref().map(door::address));
@@ -86,7 +86,7 @@ impl Surroundings {
         }
     }
 
-    fn door(&self) -> MutexGuard<'_, Option<Door>> {
+    fn door(&self) -> MutexGuard<'_, Option<OpenDoor>> {
         // A panic leaves no partial state here.
         self.door.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -9,7 +9,7 @@ use multitap_event::{AgentCommand, ClientRef, ClientRole, SessionId};
 use multitap_hub::{Journal, Refusal, Session, SessionRecord};
 use multitap_process::{Connector, LocalConnection, connectors, is_of_agent};
 use multitap_serve::{
-    Access, Door, DoorConfig, DoorError, Host, Hosted, Limits, Opened, Peer, PeerIdentity, Scheme, Tokens, Wanted,
+    Access, DoorConfig, DoorError, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity, Scheme, Tokens, Wanted,
 };
 
 use crate::args::{AccessArgs, DoorArgs};
@@ -36,7 +36,7 @@ impl Shared {
         args: &DoorArgs,
         settings: &Settings,
         journal: Arc<dyn Journal>,
-    ) -> Result<Option<(Door, Arc<Self>)>, Problem> {
+    ) -> Result<Option<(OpenDoor, Arc<Self>)>, Problem> {
         let Some(port) = args.a2a_port else { return Ok(None) };
         let shared = Arc::new(Self::new(journal));
         let door = shared.open_at(port, args, settings).await?;
@@ -57,9 +57,9 @@ impl Shared {
         port: u16,
         args: &DoorArgs,
         settings: &Settings,
-    ) -> Result<Door, Problem> {
+    ) -> Result<OpenDoor, Problem> {
         let config = config(args.host(), port, &args.access, settings)?;
-        Door::open(config, self.clone()).await.map_err(not_opened)
+        OpenDoor::open(config, self.clone()).await.map_err(not_opened)
     }
 
     pub(crate) fn share(&self, session: Session) {
@@ -85,7 +85,7 @@ impl Host for Shared {
         Box::pin(async { Err(Refusal::NotReady) })
     }
 
-    fn take_up(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
+    fn resume(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
         Box::pin(async { Err(Refusal::UnknownSession { session_id: session }) })
     }
 
@@ -181,7 +181,7 @@ pub(crate) fn not_opened(error: DoorError) -> Problem {
 }
 
 /// The address for programs on this machine.
-pub(crate) fn address(door: &Door) -> String {
+pub(crate) fn address(door: &OpenDoor) -> String {
     let at = |ip: IpAddr, port| format!("http://{}", SocketAddr::new(ip, port));
     match door.addresses().first() {
         Some(first) if first.ip() == Ipv4Addr::UNSPECIFIED => at(Ipv4Addr::LOCALHOST.into(), first.port()),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use multitap_event::SessionId;
 use multitap_hub::{Journal, Session};
-use multitap_serve::{Door, DoorError, Limits, PrivateConfig};
+use multitap_serve::{DoorError, Limits, OpenDoor, PrivateConfig};
 use tempfile::TempDir;
 use tokio::time::sleep;
 
@@ -22,7 +22,7 @@ const BETWEEN: Duration = Duration::from_millis(100);
 /// An open private door.
 #[derive(Debug)]
 pub(crate) struct Private {
-    door: Door,
+    door: OpenDoor,
     /// Folder of the socket, if the path in the data folder would be too long.
     _folder: Option<TempDir>,
 }
@@ -39,7 +39,7 @@ impl Private {
                 name: "Multitap".to_owned(),
                 version: env!("CARGO_PKG_VERSION").to_owned(),
             };
-            match Door::open_private(config, only.clone()).await {
+            match OpenDoor::open_private(config, only.clone()).await {
                 Ok(door) => return Ok(Self { door, _folder: folder }),
                 Err(DoorError::PrivateInUse { .. }) if attempt < ATTEMPTS => sleep(BETWEEN).await,
                 Err(error) => return Err(error),

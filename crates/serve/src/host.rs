@@ -43,7 +43,7 @@ pub trait Host: fmt::Debug + Send + Sync + 'static {
     fn open(&self, wanted: Wanted) -> Hosted<'_, Opened>;
 
     /// Resumes a stored session that is not live.
-    fn take_up(&self, session: SessionId, by: ClientRef) -> Hosted<'_, Opened>;
+    fn resume(&self, session: SessionId, by: ClientRef) -> Hosted<'_, Opened>;
 
     /// Whether clients of this door may see that stored session. The log contains all sessions of the user, including
     /// those that are not meant for them.

@@ -126,9 +126,9 @@ pub enum DoorError {
     Access(#[from] AccessError),
 }
 
-/// An open door. Dropping it closes it at once; [`Door::stop`] lets responses finish.
+/// An open door. Dropping it closes it at once; [`OpenDoor::stop`] lets responses finish.
 #[derive(Debug)]
-pub struct Door {
+pub struct OpenDoor {
     addresses: Vec<SocketAddr>,
     url: String,
     connections: Connections,
@@ -231,7 +231,7 @@ impl fmt::Debug for Shared {
     }
 }
 
-impl Door {
+impl OpenDoor {
     /// Opens a door to that host's sessions.
     pub async fn open(config: DoorConfig, host: Arc<dyn Host>) -> Result<Self, DoorError> {
         let Bound { listeners, addresses, url, guard } = bound(&config.host, config.port, config.access).await?;

@@ -15,4 +15,4 @@ mod ws;
 
 pub use guard::{Access, AccessError, BadToken, Caller, SUBPROTOCOL, Scheme, SecurityScheme, TokenError, Tokens};
 pub use host::{Host, Hosted, Opened, Peer, PeerIdentity, Wanted};
-pub use http::{Door, DoorConfig, DoorError, Limits, PrivateConfig, ServiceConfig};
+pub use http::{DoorConfig, DoorError, Limits, OpenDoor, PrivateConfig, ServiceConfig};

@@ -8,7 +8,7 @@ use multitap_event::{
     SessionId, SessionStart, TextChunk, Timestamp, TurnEnd, TurnStatus, link,
 };
 use multitap_hub::{Hub, Journal, Launch, Launching, Linger, Open, Refusal, Session, SessionRecord};
-use multitap_serve::{Access, Door, DoorConfig, Host, Hosted, Limits, Opened, Peer, PeerIdentity, Wanted};
+use multitap_serve::{Access, DoorConfig, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity, Wanted};
 use multitap_store::Store;
 use tokio_util::task::TaskTracker;
 
@@ -35,7 +35,7 @@ pub(crate) async fn run() -> Outcome<()> {
         name: "bench".into(),
         version: "0".into(),
     };
-    let door = Door::open(config, host).await?;
+    let door = OpenDoor::open(config, host).await?;
     println!("{}", door.url());
     std::future::pending().await
 }
@@ -60,7 +60,7 @@ impl Host for One {
         Box::pin(async { Err(Refusal::NotReady) })
     }
 
-    fn take_up(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
+    fn resume(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
         Box::pin(async { Err(Refusal::UnknownSession { session_id: session }) })
     }
 

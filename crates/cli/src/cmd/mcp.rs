@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use multitap_bridge::{Bridge, BridgeOptions, Hops, Loaded};
 use multitap_event::{A2aServer, visible_line};
-use multitap_serve::{Door, Limits, ServiceConfig};
+use multitap_serve::{Limits, OpenDoor, ServiceConfig};
 use serde_json::Value;
 
 use crate::args::McpArgs;
@@ -65,7 +65,7 @@ async fn over_http(args: &McpArgs, port: u16, bridge: &Bridge) -> Result<Exit, P
         let service = service.clone();
         async move { service.handle(request).await }
     };
-    let door = Door::open_service(config, PATH, door::identify, handle).await.map_err(door::not_opened)?;
+    let door = OpenDoor::open_service(config, PATH, door::identify, handle).await.map_err(door::not_opened)?;
     let line = format!("multitap mcp listening on {}{PATH}\n", door.url());
     match Out::new().write(&line).await {
         // The reader of the address has seen enough.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use multitap_serve::Door;
+use multitap_serve::OpenDoor;
 
 use self::served::Served;
 use crate::args::{ServeArgs, SessionArgs};
@@ -31,7 +31,7 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<Exit, Problem> {
     let host = Host::open().await?;
     let served = Arc::new(Served::new(host, roots, &args));
     let door = tokio::select! {
-        door = Door::open(config, served.clone()) => door,
+        door = OpenDoor::open(config, served.clone()) => door,
         () = signals.next() => return Ok(Exit::Interrupted),
     };
     let door = match door {

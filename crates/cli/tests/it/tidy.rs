@@ -202,9 +202,6 @@ fn every_crate_takes_the_workspace_lints() {
 /// the testkit is not shipped.
 const SEPARATE: [&str; 2] = ["a2a", "testkit"];
 
-/// Types that two crates still export under one name. Rename one of them, then delete it here.
-const SHARED_TYPES: [&str; 1] = ["Door"];
-
 #[test]
 fn exported_types_have_names_of_their_own() {
     let mut exporters: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -229,10 +226,8 @@ fn exported_types_have_names_of_their_own() {
         }
     }
     let shared = exporters.iter().filter(|(_, crates)| crates.len() > 1);
-    let shared: BTreeSet<&str> = shared.map(|(name, _)| name.as_str()).collect();
-    let known: BTreeSet<&str> = SHARED_TYPES.into_iter().collect();
-    let new: Vec<_> = shared.difference(&known).map(|name| (name, &exporters[*name])).collect();
-    assert!(new.is_empty(), "exported by several crates: {new:?}");
+    let shared: Vec<_> = shared.collect();
+    assert!(shared.is_empty(), "exported by several crates: {shared:?}");
 }
 
 /// The types that a file exports by `pub use`, and those of the public modules below it.

@@ -9,7 +9,7 @@ use crate::proxy::Proxy;
 use crate::stage::{Stage, attached, says, soon, text, try_attach, until, watch};
 
 /// Clients call the door by the proxy's port, so any has to do.
-async fn behind(stage: &Stage, cuts: Vec<usize>) -> (multitap_serve::Door, Proxy) {
+async fn behind(stage: &Stage, cuts: Vec<usize>) -> (multitap_serve::OpenDoor, Proxy) {
     let any = Access { allow_hosts: vec!["127.0.0.1".to_owned()], ..Access::default() };
     let door = stage.door(any).await;
     let proxy = Proxy::to(door.addresses()[0], cuts).await;

@@ -7,14 +7,14 @@ use std::path::Path;
 use multitap_event::{ClientRole, Door as Came, EventKind};
 use multitap_hub::Reach;
 use multitap_remote::{Address, Attach, Attached, Way, attach};
-use multitap_serve::{Door, DoorError, Limits, PrivateConfig};
+use multitap_serve::{DoorError, Limits, OpenDoor, PrivateConfig};
 
 use crate::stage::{Stage, says, soon, text, until, watch};
 
-async fn open(stage: &Stage, socket: &Path) -> Result<Door, DoorError> {
+async fn open(stage: &Stage, socket: &Path) -> Result<OpenDoor, DoorError> {
     let (name, version) = ("test".to_owned(), "0".to_owned());
     let config = PrivateConfig { socket: socket.to_owned(), limits: Limits::default(), name, version };
-    Door::open_private(config, stage.host.clone()).await
+    OpenDoor::open_private(config, stage.host.clone()).await
 }
 
 async fn through(socket: &Path) -> Attached {

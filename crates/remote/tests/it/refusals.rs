@@ -7,7 +7,7 @@ use multitap_event::{ApprovalMode, ChoiceKind, ClientRef, Door as Way, Refused, 
 use multitap_hub::{
     Answer, Elsewhere, FarEnd, FarStart, PageCall, PageReply, Refusal, Session, SessionCall, SessionReply, State,
 };
-use multitap_serve::{Access, Door};
+use multitap_serve::{Access, OpenDoor};
 use multitap_store::Store;
 use tempfile::TempDir;
 use tokio_util::task::TaskTracker;
@@ -147,7 +147,7 @@ pub(crate) fn every_refusal() -> Vec<Refusal> {
 
 /// A door beside a session that refuses everything.
 pub(crate) struct RefusingDoor {
-    pub(crate) door: Door,
+    pub(crate) door: OpenDoor,
     session: Session,
     _end: FarEnd,
     tasks: TaskTracker,

@@ -9,7 +9,7 @@ use multitap_event::{
 };
 use multitap_hub::{Feed, Hub, Join, JoinFrom, Journal, Linger, Open, Refusal, Session, Told};
 use multitap_remote::{Address, Attach, AttachError, Attached, attach};
-use multitap_serve::{Access, Door, DoorConfig, Host, Hosted, Limits, Opened, Peer, PeerIdentity, Wanted};
+use multitap_serve::{Access, DoorConfig, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity, Wanted};
 use multitap_store::Store;
 use multitap_testkit::agent::ScriptedLaunch;
 pub(crate) use multitap_testkit::agent::{asked, ended, text, turn_ended, turn_started};
@@ -50,7 +50,7 @@ impl Host for One {
         Box::pin(async { Err(Refusal::TooManySessions) })
     }
 
-    fn take_up(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
+    fn resume(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
         Box::pin(async { Err(Refusal::UnknownSession { session_id: session }) })
     }
 
@@ -97,7 +97,7 @@ impl Stage {
         Self { hub, session, agent, host, folder }
     }
 
-    pub(crate) async fn door(&self, access: Access) -> Door {
+    pub(crate) async fn door(&self, access: Access) -> OpenDoor {
         open_door(self.host.clone(), access).await
     }
 
@@ -123,7 +123,7 @@ impl Stage {
 }
 
 /// A door beside the session of that host.
-pub(crate) async fn open_door(host: Arc<One>, access: Access) -> Door {
+pub(crate) async fn open_door(host: Arc<One>, access: Access) -> OpenDoor {
     let config = DoorConfig {
         host: "127.0.0.1".to_owned(),
         port: 0,
@@ -133,7 +133,7 @@ pub(crate) async fn open_door(host: Arc<One>, access: Access) -> Door {
         name: "test".to_owned(),
         version: "0".to_owned(),
     };
-    Door::open(config, host).await.unwrap()
+    OpenDoor::open(config, host).await.unwrap()
 }
 
 /// Who opened the session.

@@ -9,7 +9,7 @@ use multitap_event::{
     SessionId, Timestamp,
 };
 use multitap_hub::{Hub, Journal, Open, Refusal, Session, SessionRecord};
-use multitap_serve::{Access, Door, Host, Hosted, Limits, Opened, Peer, PeerIdentity, Wanted};
+use multitap_serve::{Access, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity, Wanted};
 use multitap_store::Store;
 use multitap_testkit::agent::{LaunchedAgent, ScriptedLaunch};
 pub(crate) use multitap_testkit::agent::{asked, ended, text, turn_ended, turn_started};
@@ -62,7 +62,7 @@ impl Host for Sessions {
         })
     }
 
-    fn take_up(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
+    fn resume(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
         Box::pin(async { Err(Refusal::UnknownSession { session_id: session }) })
     }
 
@@ -89,7 +89,7 @@ impl Host for Sessions {
 
 /// All of it.
 pub(crate) struct Live {
-    pub(crate) door: Door,
+    pub(crate) door: OpenDoor,
     pub(crate) hub: Hub,
     agents: mpsc::Receiver<LaunchedAgent>,
     folder: TempDir,
@@ -114,7 +114,7 @@ impl Live {
         let session = hub.open(Sessions::new_session()).await.unwrap();
         let agent = Agent { end: soon(agents.recv()).await.unwrap().1 };
         let host = Sessions { hub: hub.clone(), journal: tasks(store), shared: Some(session.clone()) };
-        let door = Door::open(config("127.0.0.1", Access::default(), limits), Arc::new(host)).await.unwrap();
+        let door = OpenDoor::open(config("127.0.0.1", Access::default(), limits), Arc::new(host)).await.unwrap();
         (Self { door, hub, agents, folder }, session, agent)
     }
 
@@ -126,7 +126,7 @@ impl Live {
         let session = hub.open(Sessions::new_session()).await.unwrap();
         let agent = Agent { end: soon(agents.recv()).await.unwrap().1 };
         let host = Sessions { hub: hub.clone(), journal: store, shared: Some(session.clone()) };
-        let door = Door::open(config("127.0.0.1", Access::default(), Limits::default()), Arc::new(host)).await;
+        let door = OpenDoor::open(config("127.0.0.1", Access::default(), Limits::default()), Arc::new(host)).await;
         (Self { door: door.unwrap(), hub, agents, folder }, session, agent)
     }
 
@@ -134,7 +134,7 @@ impl Live {
     pub(crate) async fn own() -> Self {
         let (hub, store, agents, folder) = sessions();
         let host = Sessions { hub: hub.clone(), journal: store, shared: None };
-        let door = Door::open(config("127.0.0.1", Access::default(), Limits::default()), Arc::new(host)).await;
+        let door = OpenDoor::open(config("127.0.0.1", Access::default(), Limits::default()), Arc::new(host)).await;
         Self { door: door.unwrap(), hub, agents, folder }
     }
 

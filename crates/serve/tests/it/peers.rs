@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use multitap_event::{AgentCommand, ClientRef, SessionId};
 use multitap_hub::{Journal, JournalError, Refusal, Session, SessionRecord, Unusable};
-use multitap_serve::{Access, Door, Host, Hosted, Limits, Opened, Peer, PeerIdentity, Wanted};
+use multitap_serve::{Access, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity, Wanted};
 
 use crate::scene::{Line, config, port};
 
@@ -45,7 +45,7 @@ impl Host for Slow {
         Box::pin(async { Err(Refusal::TooManySessions) })
     }
 
-    fn take_up(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
+    fn resume(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
         Box::pin(async { Err(Refusal::UnknownSession { session_id: session }) })
     }
 
@@ -81,7 +81,7 @@ impl Host for Slow {
 async fn many_connections_at_once_cost_two_lookups_and_each_gets_its_own_answer() {
     let (host, gate) = Slow::new();
     let limits = Limits { connections: MANY, ..Limits::default() };
-    let door = Door::open(config("127.0.0.1", Access::default(), limits), host.clone()).await.unwrap();
+    let door = OpenDoor::open(config("127.0.0.1", Access::default(), limits), host.clone()).await.unwrap();
     let port = port(&door);
     let request = format!("GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n");
     let mut lines = Vec::new();

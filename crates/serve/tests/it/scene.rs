@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use multitap_event::{AgentCommand, ClientRef, SessionId};
 use multitap_hub::{Journal, JournalError, Refusal, Session, SessionRecord, Unusable};
-use multitap_serve::{Access, Door, DoorConfig, DoorError, Host, Hosted, Limits, Opened, Peer, PeerIdentity, Wanted};
+use multitap_serve::{
+    Access, DoorConfig, DoorError, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity, Wanted,
+};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -31,7 +33,7 @@ impl Host for Nobody {
         Box::pin(async { Err(Refusal::TooManySessions) })
     }
 
-    fn take_up(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
+    fn resume(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
         Box::pin(async { Err(Refusal::UnknownSession { session_id: session }) })
     }
 
@@ -61,15 +63,15 @@ pub(crate) fn config(host: &str, access: Access, limits: Limits) -> DoorConfig {
     DoorConfig { host: host.to_owned(), port: 0, access, limits, extension_required: false, name, version }
 }
 
-pub(crate) async fn try_open(config: DoorConfig) -> Result<Door, DoorError> {
-    Door::open(config, Arc::new(Nobody)).await
+pub(crate) async fn try_open(config: DoorConfig) -> Result<OpenDoor, DoorError> {
+    OpenDoor::open(config, Arc::new(Nobody)).await
 }
 
-pub(crate) async fn open(access: Access) -> Door {
+pub(crate) async fn open(access: Access) -> OpenDoor {
     try_open(config("127.0.0.1", access, Limits::default())).await.unwrap()
 }
 
-pub(crate) fn port(door: &Door) -> u16 {
+pub(crate) fn port(door: &OpenDoor) -> u16 {
     door.addresses()[0].port()
 }
 

@@ -257,7 +257,7 @@ impl ServeHost for Served {
         Box::pin(self.open_new(wanted))
     }
 
-    fn take_up(&self, session: SessionId, by: ClientRef) -> Hosted<'_, Opened> {
+    fn resume(&self, session: SessionId, by: ClientRef) -> Hosted<'_, Opened> {
         Box::pin(self.open_stored(session, by))
     }
 

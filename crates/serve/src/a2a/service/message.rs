@@ -152,7 +152,7 @@ impl Service {
             let why = format!("session {id} is not live here, and observers cannot resume sessions");
             return Err(Error::new(ErrorKind::NotController, why));
         }
-        match host.take_up(id.clone(), call.client()).await {
+        match host.resume(id.clone(), call.client()).await {
             Ok(opened) => {
                 // Another client may have resumed it first, and its notices wait already.
                 if !opened.notices.is_empty() {
