@@ -93,7 +93,7 @@ fn a_host_with_an_agent_that_does_not_end_ends() {
 #[test]
 fn a_host_whose_output_nobody_reads_ends() {
     let scene = Scene::bare();
-    let noise = "run: yes | head -c 4000000";
+    let noise = "run: yes | head -c 4000000; sleep 600";
     let mut command = scene.command(&[
         "-p",
         noise,
@@ -108,7 +108,7 @@ fn a_host_whose_output_nobody_reads_ends() {
     ]);
     let mut host = Host(command.stdin(Stdio::null()).spawn().unwrap());
     let pid = host.0.id();
-    // The pipe is full when the command, which writes more than any queue takes, has not ended by itself.
+    // The command writes more than the pipe takes.
     let runs = || descendants(pid).iter().any(|process| process.command.contains("yes")).then_some(());
     until_blocking("the command to run", PATIENCE, runs).unwrap();
     kill(&scene, "-TERM", pid);

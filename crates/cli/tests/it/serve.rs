@@ -1,5 +1,7 @@
 //! `multitap serve` as operators and strangers meet it.
 
+mod host_calls;
+
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -7,12 +9,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use futures_util::{SinkExt as _, StreamExt as _};
 use multitap_testkit::fake::Fake;
 use multitap_testkit::wait::until_blocking;
 use serde_json::{Value, json};
-use tokio::time::timeout;
-use tokio_tungstenite::tungstenite::Message;
 
 use crate::scene::{Live, PATIENCE, Scene};
 
@@ -470,44 +469,5 @@ fn a_burst_of_requests_starts_few_threads() {
     // A thread with nothing to do stays for ten seconds.
     let threads = fs::read_dir(format!("/proc/{}/task", served.live.pid())).unwrap().count();
     assert!(threads <= 48, "{threads} threads");
-    served.stop("-TERM", &scene);
-}
-
-/// What a page or another client asks of a host over `dialect=events`.
-#[tokio::test]
-async fn a_host_opens_sessions_and_lists_agents_models_commands_and_files() {
-    let scene = Scene::bare();
-    fs::write(scene.scratch.workspace().join("main.rs"), "").unwrap();
-    let served = scene.serve(&[]);
-    let url = format!("ws://127.0.0.1:{}/ws?dialect=events", served.port);
-    let (mut socket, _) = tokio_tungstenite::connect_async(url).await.unwrap();
-    let mut ask = async |method: &str, params: Value| {
-        let request = json!({ "jsonrpc": "2.0", "id": method, "method": method, "params": params });
-        socket.send(Message::text(request.to_string())).await.unwrap();
-        loop {
-            let frame = timeout(Duration::from_secs(60), socket.next()).await.unwrap().unwrap().unwrap();
-            let Message::Text(text) = frame else { continue };
-            let answer: Value = serde_json::from_str(&text).unwrap();
-            if answer["id"] == method {
-                return answer["result"].clone();
-            }
-        }
-    };
-    let agents = ask("agents", json!({})).await;
-    let builtin = agents["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == "builtin").unwrap();
-    assert_eq!(*builtin, json!({ "name": "builtin", "isDefault": true, "isInstalled": true }));
-    // Before there is a session, an agent is started to be asked.
-    let listed = ask("commands", json!({})).await;
-    assert!(listed["commands"].as_array().unwrap().iter().any(|command| command["name"] == "memory"), "{listed}");
-
-    let opened = ask("open", json!({ "mode": "plan" })).await;
-    let session = json!({ "sessionId": opened["sessionId"] });
-    let models = ask("models", session.clone()).await;
-    assert_eq!(models["models"][0]["id"], "rehearsal", "{models}");
-    let files = json!({ "sessionId": opened["sessionId"], "query": "mainrs" });
-    assert_eq!(ask("files", files).await, json!({ "files": ["main.rs"] }));
-    let sessions = ask("sessions", json!({})).await["sessions"].clone();
-    assert_eq!((&sessions[0]["sessionId"], &sessions[0]["status"]), (&opened["sessionId"], &json!("idle")));
-    assert_eq!(sessions.as_array().unwrap().len(), 1, "{sessions}");
     served.stop("-TERM", &scene);
 }
