@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+use crate::Query;
 use serde_with::skip_serializing_none;
 
 /// What the agent can do and how it is set up. Emitted when the agent starts, and again when something changes: a field
@@ -32,6 +34,15 @@ pub struct AgentCapabilities {
 }
 
 impl AgentCapabilities {
+    /// Whether they answer that query. Only commands and models are capabilities.
+    pub fn lists(&self, what: Query) -> bool {
+        match what {
+            Query::Commands => self.commands.is_some(),
+            Query::Models => self.models.is_some(),
+            Query::McpStatus | Query::Account | Query::Context => false,
+        }
+    }
+
     /// Takes over what a later event changes. The agent's own description is not carried along: it can be large.
     pub fn update(&mut self, later: &Self) {
         let Self { agent_name, model, images, steering, modes, stores_empty_conversations, commands, models, data: _ } =

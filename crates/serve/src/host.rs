@@ -1,6 +1,7 @@
 //! The port to whatever has the sessions: it opens them, takes them up again, and knows what a client may ask for.
 
 mod answer;
+mod offers;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -12,6 +13,7 @@ use multitap_event::{AgentCommand, ClientRef, SessionId};
 use multitap_hub::{AgentSummary, Journal, OpenCall, Refusal, Session, SessionRecord};
 
 pub(crate) use self::answer::answer;
+pub(crate) use self::offers::Offers;
 
 /// The pending answer of a host.
 pub type Hosted<'a, T> = Pin<Box<dyn Future<Output = Result<T, Refusal>> + Send + 'a>>;

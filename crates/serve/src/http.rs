@@ -29,7 +29,7 @@ use self::peer::{Identify, PeerCheck};
 use self::private::SocketFile;
 use crate::a2a;
 use crate::guard::{Access, AccessError, Guard, SecurityScheme, is_loopback};
-use crate::host::{Host, Peer, PeerIdentity};
+use crate::host::{Host, Offers, Peer, PeerIdentity};
 
 /// Time limit for running responses when the door closes.
 const STOP_PATIENCE: Duration = Duration::from_secs(3);
@@ -149,6 +149,7 @@ struct Inner {
     stop: CancellationToken,
     tasks: TaskTracker,
     a2a: a2a::Service,
+    offers: Offers,
     /// When the door was opened, as an HTTP date.
     opened: String,
 }
@@ -213,6 +214,11 @@ impl Shared {
     /// When the door was opened, as an HTTP date.
     pub(crate) fn opened(&self) -> &str {
         &self.inner.opened
+    }
+
+    /// What the agent of a new session would offer.
+    pub(crate) fn offers(&self) -> &Offers {
+        &self.inner.offers
     }
 
     pub(crate) fn a2a(&self) -> &a2a::Service {
@@ -348,6 +354,7 @@ fn take_in(listeners: Vec<Listener>, host: Arc<dyn Host>, guard: Guard, about: A
         stop: connections.stop.clone(),
         tasks: connections.tasks.clone(),
         a2a: a2a::Service::new(),
+        offers: Offers::default(),
         opened: httpdate::fmt_http_date(SystemTime::now()),
     };
     let router = route::router(&Shared { inner: Arc::new(inner) });

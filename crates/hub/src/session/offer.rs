@@ -20,7 +20,7 @@ impl Session {
         let join = Join { client: me.clone(), from: JoinFrom::Now, patience: None, announce: false };
         let Joined { mut feed, snapshot, .. } = self.join(join).await?;
         let known = snapshot.map(|state| state.capabilities).unwrap_or_default();
-        if lists(&known, what) {
+        if known.lists(what) {
             return Ok(known);
         }
         self.query(what, me).await?;
@@ -32,19 +32,11 @@ async fn listed(feed: &mut Feed, what: Query) -> Option<AgentCapabilities> {
     while let Some(told) = feed.next().await {
         let Told::Event(entry) = told else { continue };
         match entry.event().map(|event| &event.kind) {
-            Some(EventKind::Capabilities(capabilities)) if lists(capabilities, what) => {
+            Some(EventKind::Capabilities(capabilities)) if capabilities.lists(what) => {
                 return Some(capabilities.clone());
             }
             _ => {}
         }
     }
     None
-}
-
-fn lists(capabilities: &AgentCapabilities, what: Query) -> bool {
-    match what {
-        Query::Commands => capabilities.commands.is_some(),
-        Query::Models => capabilities.models.is_some(),
-        Query::McpStatus | Query::Account | Query::Context => false,
-    }
 }

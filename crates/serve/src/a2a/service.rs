@@ -17,7 +17,6 @@ use multitap_hub::Session;
 use tokio::sync::OnceCell;
 
 pub(crate) use self::command::Ran;
-use self::listed::Listed;
 pub(crate) use self::listed::slash_command;
 pub(crate) use self::message::shows_coder;
 use self::notices::Notices;
@@ -189,8 +188,6 @@ pub(crate) struct Service {
     stages: Stages,
     /// Sessions whose clients use the shipped spelling.
     coders: Arc<Coders>,
-    /// The commands of the agent that a new session would have.
-    listed: Listed,
     /// What was not granted, by session, until its next prompt.
     notices: Notices,
     /// Whether the tasks that earlier processes left unfinished were repaired.
@@ -202,7 +199,6 @@ impl Service {
         Self {
             stages: Stages::default(),
             coders: Arc::default(),
-            listed: Listed::default(),
             notices: Notices::default(),
             repaired: OnceCell::new(),
         }

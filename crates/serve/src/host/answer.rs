@@ -112,13 +112,7 @@ async fn offered(
     if let Some(session) = named(door, about.session_id, joined)? {
         return session.offered(what).await;
     }
-    // The agent has to be started to be asked.
-    refuse_observers(&by)?;
-    let session = door.host().ask_agent(by).await?;
-    let offer = session.offered(what).await;
-    session.end();
-    session.over().await;
-    offer
+    door.offers().get(door.host().as_ref(), by, what).await
 }
 
 async fn files(door: &Shared, session: &Session, query: String) -> Result<Vec<String>, Refusal> {
