@@ -1,6 +1,6 @@
 //! Remote A2A agents as MCP tools.
 //!
-//! A [`Bridge`] loads A2A agents by their [`A2aServer`] and serves them to MCP clients, in the `initialize` era and in
+//! A [`Bridge`] loads A2A agents by their `A2aServer` and serves them to MCP clients, in the `initialize` era and in
 //! that of 2026-07-28: each agent becomes a few tools (`NAME_sendMessage`, `NAME_getTask`, …), and three more manage the
 //! list (`load_agent`, `list_agents`, `unload_agent`).
 //!
