@@ -39,6 +39,7 @@ pub mod wait;
 pub mod ws;
 
 pub use self::scratch::{MARKER, Scratch};
+pub use self::shell::executable;
 
 /// The one place where tests start a program without our own supervision: what they start is under test.
 #[expect(clippy::disallowed_methods, reason = "what tests start must not be started by the code under test")]

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use anyhow::{Context as _, Result, ensure};
 
 /// Writes a program and makes it executable.
-pub(crate) fn executable(path: &Path, text: &str) -> Result<PathBuf> {
+pub fn executable(path: &Path, text: &str) -> Result<PathBuf> {
     write_with_mode(path, text, "755")
 }
 

@@ -1,12 +1,10 @@
 //! Programs that stand in for those of a desktop, on a `PATH` of their own.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+
+use multitap_testkit::executable;
 
 use super::*;
-
-/// Runs the shell script beside the link by which it is called.
-const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/program.sh");
 
 /// A desktop with these programs, each a line of shell.
 struct Fake {
@@ -19,8 +17,7 @@ impl Fake {
         let folder = tempfile::tempdir().unwrap();
         for (way, line) in programs {
             let file = folder.path().join(way.to_string());
-            fs::write(folder.path().join(format!("{way}.sh")), line).unwrap();
-            symlink(PROGRAM, &file).unwrap();
+            executable(&file, &format!("#!/bin/sh\n{line}\n")).unwrap();
         }
         let path = Some(folder.path().as_os_str().to_owned());
         Self { desk: Desktop { ways: ways.to_vec(), path, keeper: Keeper::Group }, folder }
