@@ -84,3 +84,17 @@ pub(crate) fn text_of_blocks(blocks: &[Value]) -> Option<String> {
     let text = |block: &'_ Value| block.string("text").filter(|_| block.text("type") == Some("text"));
     Some(blocks.iter().map(text).collect::<Option<Vec<_>>>()?.join("\n"))
 }
+
+/// The same value without what is null.
+pub(crate) fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(map) => Value::Object(present(map)),
+        Value::Array(list) => Value::Array(list.into_iter().map(without_nulls).collect()),
+        other => other,
+    }
+}
+
+/// The same object without what is null.
+pub(crate) fn present(map: Map<String, Value>) -> Map<String, Value> {
+    map.into_iter().filter(|(_, value)| !value.is_null()).map(|(key, value)| (key, without_nulls(value))).collect()
+}

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::decode::{AcpCodec, note};
 use crate::codec::Step;
 use crate::emit::{self, AskedValues, SessionMode, commands, commands_event, models, report_model};
-use crate::json::{JsonFields as _, one};
+use crate::json::{JsonFields as _, one, present};
 
 /// How we drive it, in `sessionStarted`.
 pub(super) const TRANSPORT: &str = "acp";
@@ -155,7 +155,7 @@ impl AcpCodec {
             return;
         }
         if !session.reported.is_empty() {
-            let mut data = session.reported.clone();
+            let mut data = present(session.reported.clone());
             data.extend(facts.model.clone().map(|model| ("model".to_owned(), model.into())));
             let info = session.reported.field("agentInfo");
             let lists_modes = session.reported.contains_key("modes") || session.option("mode").is_some();

@@ -11,9 +11,10 @@ use super::command::typed;
 use super::decode::CodexCodec;
 use super::notice::note;
 use super::tools::{Ended, Native, OpenTool};
-use super::wire::{Fields, present, underscored};
+use super::wire::{Fields, underscored};
 use crate::codec::Step;
 use crate::emit::{More, Voice};
+use crate::json::present;
 use crate::json::{self, JsonFields as _, one, text_of, text_of_blocks};
 
 /// Where an item is in its life.
@@ -307,7 +308,7 @@ fn mcp_result(result: &Value) -> Value {
     let blocks = result.field("content").and_then(Value::as_array);
     match blocks.and_then(|blocks| text_of_blocks(blocks)) {
         Some(text) if structured.is_none_or(Value::is_null) => text.into(),
-        _ => super::wire::without_nulls(result.clone()),
+        _ => json::without_nulls(result.clone()),
     }
 }
 

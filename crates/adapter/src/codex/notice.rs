@@ -8,10 +8,11 @@ use super::item::{Phase, thought_id};
 use super::session::policy_word;
 use super::tools::Unended;
 use super::turn::{TurnOutcome, failure};
-use super::wire::{Delta, Fields, present};
+use super::wire::{Delta, Fields};
 use crate::codec::Step;
 use crate::emit::{self, Voice};
 use crate::json::JsonFields as _;
+use crate::json::present;
 use crate::line::unrecognized;
 
 /// A `system` event with what a line reports, without what only serves the transport.

@@ -12,9 +12,10 @@ use super::item::arguments;
 use super::notice::note;
 use super::rpc::{answer, refusal};
 use super::tools::OpenTool;
-use super::wire::{Fields, present};
+use super::wire::Fields;
 use crate::codec::Step;
 use crate::json::JsonFields as _;
+use crate::json::present;
 use crate::{emit, form};
 
 pub(super) type Open = emit::OpenQuestion<Native>;

@@ -5,10 +5,11 @@ use serde_json::Value;
 
 use super::decode::CodexCodec;
 use super::settings::Rules;
-use super::wire::{Fields, present};
+use super::wire::Fields;
 use crate::codec::Step;
 use crate::emit::SessionMode;
 use crate::json::JsonFields as _;
+use crate::json::present;
 
 impl CodexCodec {
     /// The reply to `initialize`: `multitap/0.166.0 (Debian 12.0.0; x86_64) …`.

@@ -15,10 +15,11 @@ use super::item::{Phase, user_message};
 use super::notice::note;
 use super::session::policy_word;
 use super::turn::TurnOutcome;
-use super::wire::{Fields, present};
+use super::wire::Fields;
 use crate::codec::Step;
 use crate::emit::{More, STORED, Voice};
 use crate::json::JsonFields as _;
+use crate::json::present;
 
 /// Messages of which the other copy has not come yet.
 #[derive(Debug, Default)]

@@ -5,9 +5,9 @@ use multitap_event::{EventKind, FileChange, Timestamp, ToolId, ToolOutcome, Tool
 use serde_json::Value;
 
 use super::decode::CodexCodec;
-use super::wire::without_nulls;
 use crate::codec::Step;
 use crate::emit::{self, NoEnd, ToolEnd};
+use crate::json::without_nulls;
 
 pub(super) type Tools = emit::Tools<Native>;
 pub(super) type OpenTool = emit::OpenTool<Native>;

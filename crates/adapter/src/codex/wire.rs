@@ -190,20 +190,6 @@ pub(super) fn underscored(word: &str) -> String {
     text
 }
 
-/// The same value without what is null.
-pub(super) fn without_nulls(value: Value) -> Value {
-    match value {
-        Value::Object(map) => Value::Object(present(map)),
-        Value::Array(list) => Value::Array(list.into_iter().map(without_nulls).collect()),
-        other => other,
-    }
-}
-
-/// The same object without what is null.
-pub(super) fn present(map: Map<String, Value>) -> Map<String, Value> {
-    map.into_iter().filter(|(_, value)| !value.is_null()).map(|(key, value)| (key, without_nulls(value))).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

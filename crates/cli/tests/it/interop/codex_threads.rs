@@ -90,7 +90,7 @@ fn interop_codex_itself_lists_reads_and_archives_the_same() {
 
     let (code, _, stderr) = sessions(&place, &["rm", &ours[1]]);
     assert_eq!(code, Some(0), "{stderr}");
-    assert!(stderr.contains("archives") && stderr.contains(&ours[1]), "{stderr}");
+    assert!(stderr.contains("archived") && stderr.contains(&ours[1]), "{stderr}");
     let mut server = Server::start(&place);
     assert_eq!((server.ids(false), server.ids(true)), (vec![ours[0].clone()], vec![ours[1].clone()]));
     assert_eq!(listed(&place).len(), 1, "what was put away is listed no longer");
