@@ -228,8 +228,11 @@ async fn interop_modes_models_thinking_and_what_claude_tells_of_itself() {
     let request = place.model.conversation().pop().unwrap();
     assert_eq!(request.model(), Some("claude-sonnet-4-5"));
     assert_eq!(request.thinking_budget(), Some(2000));
-    assert!(scene.told.iter().any(|kind| matches!(kind, EventKind::Capabilities(_))), "{:#?}", scene.told);
-    for subtype in ["commands", "models", "account", "context", "thinkingLimit"] {
+    for what in [Query::Commands, Query::Models] {
+        let lists = |kind: &EventKind| matches!(kind, EventKind::Capabilities(all) if all.lists(what));
+        assert!(scene.told.iter().any(lists), "no {what:?} in {:#?}", scene.told);
+    }
+    for subtype in ["account", "context", "thinkingLimit"] {
         assert!(system(&scene.told, subtype).is_some(), "no {subtype} in {:#?}", scene.told);
     }
     let models = scene.told.iter().filter(|kind| matches!(kind, EventKind::ModelChanged { .. })).count();

@@ -360,9 +360,15 @@ async fn interop_codex_tells_about_itself() {
     let config = with_server(&place, place.config());
     let mut scene = place.start(config).await;
     scene.turn("[[text:hi]]").await;
+    for what in [Query::Models, Query::Commands] {
+        scene.send(Command::Query { what }).await;
+        let listed = scene.until(|kind| match kind {
+            EventKind::Capabilities(all) => Some(all.lists(what)).filter(|lists| *lists),
+            _ => None,
+        });
+        assert!(listed.await);
+    }
     for (what, subtype, key) in [
-        (Query::Models, "models", "models"),
-        (Query::Commands, "commands", "commands"),
         (Query::McpStatus, "mcpStatus", "mcpServers"),
         (Query::Account, "account", "requiresOpenaiAuth"),
         (Query::Context, "context", "usedTokens"),
