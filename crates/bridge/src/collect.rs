@@ -107,7 +107,7 @@ impl Collected {
         is_asked.then(|| self.question.clone().unwrap_or_else(|| Question::Text(self.text())))
     }
 
-    /// Takes over the question of the same task as its stream told it: the state that an agent stores may be without it.
+    /// Copies the question of the same task from its stream: the state that an agent stores may lack it.
     pub(crate) fn complete(&mut self, followed: &Self) {
         let waits = self.state == TaskState::InputRequired && followed.state == TaskState::InputRequired;
         if waits && self.question.is_none() && self.text().is_empty() {

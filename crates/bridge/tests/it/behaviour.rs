@@ -146,7 +146,7 @@ async fn a_person_answers_what_the_agent_asks() {
     }
 }
 
-/// An agent that asks for the next number, whatever it is told.
+/// An agent that asks for the next number, whatever the answer.
 fn insatiable(asked: &Asked) -> Reply {
     let next = asked.text().parse().unwrap_or(0) + 1;
     asked.stream(&[task("t", "WORKING"), status("t", "INPUT_REQUIRED", &format!("What comes after {next}?"))])
