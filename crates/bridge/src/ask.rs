@@ -1,4 +1,5 @@
-//! A remote agent's question as an MCP elicitation, and the person's answer as an A2A message. Pure.
+//! A remote agent's question as an MCP elicitation, and the person's answer as an A2A message. `collect` recognises the
+//! question, and `call` sends it. Pure.
 
 use multitap_a2a::devtool::{ConfirmationOption, ToolCallConfirmation};
 use multitap_a2a::{Message, Part};

@@ -1,4 +1,5 @@
-//! One call of a tool, from its arguments to its result.
+//! One call of a tool, from its arguments to its result. If the remote agent asks something, the MCP client is asked to
+//! put it to a person: by a request, or by the result of the call.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! One remote agent: how it is reached, and what it is now.
+//! One remote agent: which addresses may be reached for it (its `Screen`), its client, and whether it can be called.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Exit codes and errors of commands.
+//! Exit codes and errors of commands. For a `-p` session, `cmd/run/tally.rs` derives the code from its events.
 
 use std::fmt;
 use std::process::ExitCode;

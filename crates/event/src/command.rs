@@ -1,4 +1,5 @@
-//! What a client asks of an agent. Also one JSON line each, on `--input-format stream-json` and at the doors.
+//! Commands: what a session asks of its agent, such as a prompt with its images. Clients do not send commands.
+//! They make calls on the session (`protocol` in the crate `hub`), some of which have the same JSON form.
 
 use std::fmt;
 

@@ -1,4 +1,6 @@
 //! Long work, each in a task of its own that reports back.
+//!
+//! Also asks the policy: about each prepared call, and about the call that an edited answer would result in.
 
 use std::time::Duration;
 

@@ -1,4 +1,13 @@
 //! Calls: what a client asks for.
+//!
+//! A new `SessionCall` also needs:
+//!
+//! - its name in `SessionCall::TYPES`;
+//! - an arm in `session/task/asked.rs`, which carries it out, in `reply.rs`, which reads its reply, and in
+//!   `far/task.rs`, which answers it from the state or forwards it;
+//! - if its reply has content: `SessionCall::has_answer`, and the list of line types in `cli/src/cmd/run/request.rs`;
+//! - if the agent must act: a `Command` of the crate `event`, which every codec encodes and `agent/src/run/command.rs`
+//!   carries out.
 
 use multitap_event::{ClientId, Decide, Prompt, PromptId, Query, SessionId};
 use serde::de::DeserializeOwned;
