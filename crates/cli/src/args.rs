@@ -48,7 +48,7 @@ Examples:
 Exit codes of -p:
     0  the turn completed
     1  the agent failed
-    2  usage or settings
+    2  invalid options or settings
     3  the agent was not found or could not start
     4  a question was denied because nobody answered
     5  timeout
@@ -57,8 +57,8 @@ Exit codes of -p:
 Settings (JSON with comments):
   ~/.config/multitap/settings.json, or settings.json in MULTITAP_HOME
   .multitap/settings.json in the session's folder. It cannot choose programs. It
-  grants permissions only in your `trustedFolders`, or with --trust. The same
-  applies to the agents' own project files.
+  grants permissions only if you trust the folder, by `trustedFolders` in your
+  own settings or --trust. The same applies to the agents' own project files.
 
 Environment:
   MULTITAP_CLAUDE_BIN, MULTITAP_CODEX_BIN, MULTITAP_GEMINI_BIN
@@ -67,7 +67,7 @@ Environment:
   MULTITAP_KEEP_RAW=1   overrides the setting `keepRaw`
   ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY
                         key of a model for the built-in agent
-  MULTITAP_TOKEN        token that clients of a door must send, and that
+  MULTITAP_TOKEN        token that clients must send to join, and that
                         `multitap attach` sends
   MULTITAP_HOME         folder of settings and stored sessions
   MULTITAP_LOG          log level on stderr, such as `debug`
@@ -133,7 +133,7 @@ pub(crate) struct DecodeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// First prompt; with -p, the prompt if it does not directly follow -p
+    /// First prompt; with -p it may also come after other options
     #[arg(value_name = "PROMPT")]
     pub(crate) words: Option<String>,
 
@@ -235,7 +235,7 @@ pub(crate) struct AgentArgs {
     ///
     /// COMMAND starts any agent that speaks the Agent Client Protocol on stdin and stdout, such as "acp:goose acp";
     /// acp alone starts the one in your settings. builtin is Multitap's own agent, with a model of Anthropic, OpenAI or
-    /// Google, or a rehearsal that needs no model.
+    /// Google, or with "rehearsal", a stand-in that follows fixed rules and needs no account.
     #[arg(long, value_name = "NAME", env = "MULTITAP_AGENT", hide_env_values = true, help_heading = AGENT)]
     pub(crate) agent: Option<String>,
 
@@ -289,8 +289,8 @@ pub(crate) struct AgentArgs {
 
     /// Trust the folder for this run: enable its settings, hooks and MCP servers
     ///
-    /// Without it, and unless the folder is among `trustedFolders` in your settings, the agent starts without the
-    /// parts of a project that can act. The terminal UI asks instead.
+    /// Without it, and unless the folder is among `trustedFolders` in your settings, the agent starts without these
+    /// parts of the project. The terminal UI asks instead.
     #[arg(long, help_heading = PERMISSIONS)]
     pub(crate) trust: bool,
 

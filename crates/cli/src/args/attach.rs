@@ -8,12 +8,12 @@ const ATTACH: &str = "\
 Examples:
   multitap attach                             list the sessions on this machine
   multitap attach 0199a1                      open a session by a prefix of its id
-  multitap attach 127.0.0.1:1234              open the session of a door; also
+  multitap attach 127.0.0.1:1234              open a shared session; also
                                               :1234 (this machine) or a URL
   multitap attach https://HOST/?session=ID    open a session of `multitap serve`
 
-Ctrl+D leaves; the session continues. Lost connections are restored without
-missing events. If the host requires a token, set MULTITAP_TOKEN.";
+Ctrl+D leaves; the session continues. A lost connection is restored, and no
+events are missed. If the host requires a token, set MULTITAP_TOKEN.";
 
 #[derive(Debug, Args)]
 #[command(after_long_help = ATTACH)]

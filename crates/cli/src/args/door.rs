@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-pub(super) const DOOR: &str = "Door";
+pub(super) const DOOR: &str = "Network";
 
 /// Access control.
 #[derive(Debug, Clone, Default, Args)]
@@ -33,7 +33,7 @@ pub(crate) struct DoorArgs {
     ///
     /// Clients see the session live, send prompts, answer questions and cancel, over HTTP and WebSocket, from this
     /// machine only unless --a2a-host is given. The first answer to a question wins. In the terminal UI, `/share`
-    /// opens the same door later with these options.
+    /// does the same later, with these options.
     #[arg(long, value_name = "N", help_heading = DOOR)]
     pub(crate) a2a_port: Option<u16>,
 

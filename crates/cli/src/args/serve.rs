@@ -22,7 +22,7 @@ docs/security.md describes who can connect.
 Exit codes:
     0  ended by a signal
     1  it cannot listen, for example because the port is in use
-    2  usage, settings or tokens
+    2  invalid options, settings or tokens
   130  ended by a second signal";
 
 const HOST: &str = "Sessions";

@@ -17,7 +17,7 @@ An ID is Multitap's or the agent's own, or a prefix of either. `latest` is the
 newest in the folder. With --agent gemini it may also be Gemini's number (1 is
 the oldest).
 
-With --agent, multitap reads the files of Claude Code, Codex or Gemini CLI, also
+With --agent, multitap reads the files of Claude Code, Codex or Gemini CLI, even
 of conversations that it did not run.";
 
 #[derive(Debug, Args)]
