@@ -90,8 +90,8 @@ impl Fixture {
     fn parse(text: &str, agent: String, version: String, case: String) -> Result<Self> {
         let mut lines = text.lines().enumerate();
         let (_, first) = lines.next().context("empty file")?;
-        let head: Head = serde_json::from_str(first).context("line 1 is no head")?;
-        ensure!(head.dir == HEAD, "line 1 is no head");
+        let head: Head = serde_json::from_str(first).context("line 1 is not a header")?;
+        ensure!(head.dir == HEAD, "line 1 is not a header");
         let lines = lines
             .filter(|(_, line)| !line.trim().is_empty())
             .map(|(number, line)| serde_json::from_str(line).with_context(|| format!("line {}", number + 1)));

@@ -76,7 +76,7 @@ impl HttpClient {
             return response.json();
         }
         let mut events = response.events()?;
-        ensure!(events.len() == 1, "one answer, not {events:#?}");
+        ensure!(events.len() == 1, "expected one answer, got {events:#?}");
         Ok(events.remove(0).json)
     }
 }
@@ -161,7 +161,7 @@ impl Response {
             if let Some(value) = line.strip_prefix("id: ") {
                 id = Some(value.to_owned());
             } else if let Some(value) = line.strip_prefix("data: ") {
-                ensure!(data.is_none(), "one line of data an event");
+                ensure!(data.is_none(), "an event has more than one line of data");
                 data = Some(value.to_owned());
             } else if line.is_empty() {
                 if let Some(data) = data.take() {
@@ -169,7 +169,7 @@ impl Response {
                     return Ok(Some(SseEvent { id, data, json }));
                 }
             } else if !line.starts_with(':') {
-                bail!("neither id, data nor a comment: {line}");
+                bail!("unexpected line in a stream: {line}");
             }
         }
     }

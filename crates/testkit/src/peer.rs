@@ -115,7 +115,7 @@ impl Peer {
         let written = writeln!(stdin, "{}", Value::Object(line)).and_then(|()| stdin.flush());
         match written {
             Ok(()) => Ok(Call(self.last)),
-            Err(error) => bail!("{} takes no command ({error}): {}", self.kind.title(), self.last_words()),
+            Err(error) => bail!("{} accepts no commands ({error}): {}", self.kind.title(), self.last_words()),
         }
     }
 
@@ -158,7 +158,7 @@ impl Peer {
             match self.next(call)? {
                 Said::Event(event) => events.push(event),
                 Said::Failed(error) => return Ok(error),
-                Said::Done(result) => bail!("{what} by {} went well: {events:#?}, {result:#}", self.kind.title()),
+                Said::Done(result) => bail!("{what} by {} succeeded: {events:#?}, {result:#}", self.kind.title()),
             }
         }
     }
@@ -170,7 +170,7 @@ impl Peer {
             match self.next(call)? {
                 Said::Event(event) if fits(&event) => return Ok(event),
                 Said::Event(event) => passed.push(event),
-                end => bail!("no {what} came to {}: {passed:#?}, {end:#?}", self.kind.title()),
+                end => bail!("{} did not receive {what}: {passed:#?}, {end:#?}", self.kind.title()),
             }
         }
     }
@@ -203,7 +203,7 @@ impl Peer {
             (.., result) => Said::Done(result.unwrap_or_default()),
         };
         let queue = self.said.get_mut(&id);
-        ensure!(queue.is_some(), "a word on call {id}, which there is not: {said:?}");
+        ensure!(queue.is_some(), "a message about the unknown call {id}: {said:?}");
         queue.into_iter().for_each(|queue| queue.push_back(said.clone()));
         Ok(())
     }

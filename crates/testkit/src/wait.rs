@@ -19,7 +19,7 @@ pub async fn until<T>(what: &str, patience: Duration, mut look: impl FnMut() -> 
             return Ok(found);
         }
         if Instant::now() >= deadline {
-            bail!("waited {patience:?} in vain: {what}");
+            bail!("not within {patience:?}: {what}");
         }
         tokio::time::sleep(INTERVAL).await;
     }
@@ -33,7 +33,7 @@ pub fn until_blocking<T>(what: &str, patience: Duration, mut look: impl FnMut() 
             return Ok(found);
         }
         if Instant::now() >= deadline {
-            bail!("waited {patience:?} in vain: {what}");
+            bail!("not within {patience:?}: {what}");
         }
         std::thread::sleep(interval);
         interval = (interval + INTERVAL / 4).min(LONG_INTERVAL);
