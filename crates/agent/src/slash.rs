@@ -38,10 +38,10 @@ pub(crate) enum Slash {
 const TABLE: &[Entry] = &[
     Entry::plain("help", "Show the commands", &[]),
     Entry::plain("tools", "Show the tools the agent has", &[]),
-    Entry::plain("mcp", "Show the MCP servers and how they are", &[]),
+    Entry::plain("mcp", "Show the MCP servers and their status", &[]),
     Entry::group(
         "memory",
-        "What the agent always has in mind",
+        "What the agent always remembers",
         &[
             Entry::plain("show", "Show it", &[]),
             Entry::plain("add", "Add something to it", &[Argument("text", "What to keep in mind", true)]),
@@ -50,7 +50,7 @@ const TABLE: &[Entry] = &[
     ),
     Entry::plain("model", "Show the model, or change it", &[Argument("name", "Such as anthropic/NAME", false)]),
     Entry::plain("mode", "Show the approval mode, or change it", &[Argument("name", "Such as auto-edit", false)]),
-    Entry::plain("compress", "Sum the conversation up to make room", &[]),
+    Entry::plain("compress", "Summarize the conversation to make room", &[]),
     Entry::group(
         "chat",
         "Saved conversations",
@@ -63,7 +63,7 @@ const TABLE: &[Entry] = &[
     ),
     Entry::plain("stats", "Show what the session has used", &[]),
     Entry::plain("clear", "Forget the conversation", &[]),
-    Entry::plain("share", "How others reach this session", &[]),
+    Entry::plain("share", "Show how others can join this session", &[]),
     Entry::plain("quit", "End the session", &[]),
 ];
 
@@ -157,7 +157,7 @@ fn slash(entry: &Entry, path: &str, rest: &str) -> Result<Slash, String> {
         return Err(format!("say {}", entry.usage(path)));
     }
     if entry.arguments.is_empty() && given.is_some() {
-        return Err(format!("{path} takes nothing behind it"));
+        return Err(format!("{path} takes no arguments"));
     }
     let text = given.clone().unwrap_or_default();
     Ok(match path {
@@ -233,7 +233,7 @@ mod tests {
             ("/nope", "unknown command /nope; /help lists the commands"),
             ("/memory", "/memory takes one of: show, add, refresh"),
             ("/memory add", "say /memory add TEXT"),
-            ("/help me", "/help takes nothing behind it"),
+            ("/help me", "/help takes no arguments"),
             ("/chat save", "say /chat save NAME"),
         ] {
             assert_eq!(parse(line, &[]), Some(Err(error.to_owned())), "{line}");

@@ -224,8 +224,8 @@ fn reported(what: Query, result: Fields) -> EventKind {
 /// Slash commands that we carry out, then the skills, which are named in a prompt with a `$`.
 fn commands(skills: &Fields) -> Vec<Value> {
     let own = [
-        ("review", "Review the uncommitted changes, or what the arguments say", "[instructions]"),
-        ("compact", "Sum up the conversation to make room", ""),
+        ("review", "Review the uncommitted changes, or follow the given instructions", "[instructions]"),
+        ("compact", "Summarize the conversation to make room", ""),
     ];
     let own = own.map(|(name, about, hint)| json!({ "name": name, "description": about, "argumentHint": hint }));
     let skill = |skill: &Value| {

@@ -61,7 +61,7 @@ impl CustomCommand {
         if made > LARGEST_PROMPT {
             let name = &self.name;
             return Err(format!(
-                "/{name} would make a prompt of {made} bytes, and at most {LARGEST_PROMPT} are possible: write less after it"
+                "the prompt of /{name} would have {made} bytes; the limit is {LARGEST_PROMPT}: shorten the text after it"
             ));
         }
         let mut prompt = String::with_capacity(made);
