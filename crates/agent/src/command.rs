@@ -52,7 +52,7 @@ pub(crate) enum Uncertain {
     Assignment,
     #[error("it contains brace expansions")]
     Braces,
-    #[error("the files around it decide which program it runs")]
+    #[error("files in its folder decide which program it runs")]
     Guess,
     #[error("it is incomplete")]
     Broken,

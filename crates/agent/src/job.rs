@@ -62,7 +62,7 @@ pub(crate) enum Access<'a> {
 
 /// The content of an edited answer does not fit the job.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0} takes no other content")]
+#[error("'{0}' has no content that an answer can edit")]
 pub(crate) struct TakesNoContent(pub(crate) String);
 
 impl Job {

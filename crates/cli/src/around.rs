@@ -105,12 +105,12 @@ impl Surroundings {
                 let is_local = all.iter().all(|address| address.ip().is_loopback());
                 (door::address(door), all.first().map(SocketAddr::port), is_local)
             }
-            None => return Err("the door was closed meanwhile".to_owned()),
+            None => return Err("sharing was stopped meanwhile".to_owned()),
         };
         if port.is_some_and(|port| port != 0 && Some(port) != at) {
-            return Err(format!("the door is open at {url}: /share off closes it first"));
+            return Err(format!("already shared at {url}: stop that first with /share off"));
         }
-        let who = if is_local { "Programs of this machine can join" } else { "Other machines can join" };
+        let who = if is_local { "Programs on this machine can join" } else { "Other machines can join" };
         let token = crate::token::usable();
         let with = match (&token, &self.args.access.token_file) {
             (Some(_), _) => ", with this token.",

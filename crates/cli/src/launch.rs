@@ -175,7 +175,7 @@ pub(crate) fn config(
     config.prompt = match prompt {
         Some(text) => Some(Prompt { text, images, ..Prompt::default() }),
         None if images.is_empty() => None,
-        None => return Err(Problem::usage("--image needs a PROMPT to go with")),
+        None => return Err(Problem::usage("--image needs a PROMPT")),
     };
     let env = settings.of(agent).env.into_iter().chain(args.env.iter().cloned()).collect();
     config.resume = match (&session.resume, session.continues()) {

@@ -48,7 +48,7 @@ impl ResumeTarget {
             found.retain(|record| is_heard(record) || (!is_any_heard && record.about.title.is_some()));
         }
         if let (Some(name), [one, other, ..]) = (named, found.as_slice()) {
-            let message = format!("-r {name}: more than one session begins so, such as {} and {}", one.id, other.id);
+            let message = format!("-r {name} matches more than one session, such as {} and {}", one.id, other.id);
             return Err(Problem::usage(message));
         }
         Ok(found.into_iter().next().map_or(Self::AgentsOwn, |record| Self::Ours(Box::new(record))))

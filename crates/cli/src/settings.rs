@@ -274,7 +274,7 @@ impl Settings {
                 }
                 ("approvalMode" | "tools" | "trustedFolders", _) => self.permissions.take(key, value, source, notes)?,
                 ("agents" | "mcpServers" | "a2a", Source::Project { .. }) => notes.push(format!(
-                    "'{key}' is ignored here: a project may not choose programs, permissions or doors; put it into {}",
+                    "'{key}' is ignored here: a project may not choose programs, permissions or who can connect; put it into {}",
                     home().map_or_else(
                         || "your own settings".to_owned(),
                         |home| { home.join("settings.json").display().to_string() }

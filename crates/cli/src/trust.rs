@@ -142,7 +142,7 @@ fn lines(folder: &Path, env: &std::collections::BTreeMap<String, String>, settin
     let mut lines =
         vec!["These files can run programs or allow tools without asking you, as soon as an agent starts:".to_owned()];
     lines.extend(found.iter().map(|line| visible_line(line).into_owned()));
-    lines.extend([String::new(), "The answer holds for all agents, also when the files change later.".to_owned()]);
+    lines.extend([String::new(), "The answer applies to all agents, even if the files change later.".to_owned()]);
     lines
 }
 

@@ -58,7 +58,7 @@ pub struct FarEnd {
 
 /// Nobody here uses the session any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("nobody follows the session any more")]
+#[error("nobody uses this session any more")]
 pub struct Left;
 
 impl Session {

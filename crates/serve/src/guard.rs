@@ -299,7 +299,7 @@ impl Refusal {
             Self::Host(host) => problem_with(
                 StatusCode::FORBIDDEN,
                 &format!(
-                    "Host refused ({host}): use localhost, 127.0.0.1 or [::1] with the door's port, or allow this name with --allow-host"
+                    "Host refused ({host}): use localhost, 127.0.0.1 or [::1] with the port of this server, or allow this name with --allow-host"
                 ),
                 more("Host", "--allow-host"),
             ),
@@ -321,7 +321,7 @@ impl Refusal {
                 response
             }
             Self::OtherUser => {
-                let message = "this door is only for programs of the user who opened it. To let others in, start it with --token-file or MULTITAP_TOKEN and send a token (Authorization: Bearer TOKEN)";
+                let message = "without a token, only programs of the user who started this server can connect. To let others in, start it with --token-file or MULTITAP_TOKEN and send a token (Authorization: Bearer TOKEN)";
                 let mut response = problem_with(StatusCode::UNAUTHORIZED, message, Value::Null);
                 response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
                 response

@@ -109,7 +109,7 @@ impl Default for Limits {
 pub enum DoorError {
     /// Other machines could connect without a token.
     #[error(
-        "{host} can be reached from other machines, so the door requires a token: set --token-file or MULTITAP_TOKEN, or listen on 127.0.0.1"
+        "{host} can be reached from other machines, so a token is required: set --token-file or MULTITAP_TOKEN, or listen on 127.0.0.1"
     )]
     NeedsToken { host: String },
     #[error("{address} is already in use: choose another port, or 0 for any free port")]

@@ -53,14 +53,14 @@ pub enum ClientError {
     #[error("invalid header '{name}'")]
     Header { name: String },
     #[error(
-        "the card of {given} names an agent at {host}, but the headers are for another host: allow that host to send them there"
+        "the card of {given} names an agent at {host}, but your headers are for another host: allow {host} to send them there too"
     )]
     OtherHost { given: String, host: String },
     #[error("A2A {} over {binding} has no such method", dialect.version())]
     NotSpoken { dialect: Dialect, binding: String },
     #[error("'{0}' cannot be part of an address")]
     Id(String),
-    #[error("a message that may be sent again needs an id")]
+    #[error("a message needs an id before it can be sent again")]
     NoMessageId,
     #[error("cannot set up TLS: {0}")]
     Tls(String),

@@ -96,7 +96,7 @@ impl Runner {
         };
         if let Some(most) = within.filter(|most| !mode.is_within(*most, AgentType::Builtin)) {
             let (mode, most) = (mode.option_word(), most.option_word());
-            return Ok(Err(format!("{mode} lets more run unasked than {most}, your limit here")));
+            return Ok(Err(format!("{mode} runs more without asking than {most}, your limit here")));
         }
         self.policy.mode = mode;
         let native_mode = mode.native(AgentType::Builtin).map(|mode| mode.word.to_owned());

@@ -329,7 +329,7 @@ fn verdict(chosen: Option<AgentType>, checks: &[Check], agents: &[Agent]) -> Str
     let rehearses = checks.iter().any(|check| check.name == "builtin" && check.message.contains("rehearses"));
     if chosen == Some(AgentType::Builtin) && rehearses {
         return format!(
-            "Ready to rehearse, without a model: multitap {ASK}\nFor answers of a model, install an agent or set a key."
+            "Ready for a rehearsal, which follows fixed rules: multitap {ASK}\nFor answers from a real model, install an agent or set a key."
         );
     }
     let missing = chosen.and_then(|agent| Some((agent, sign_in(agent).filter(|check| check.status != Status::Ok)?)));
@@ -338,7 +338,7 @@ fn verdict(chosen: Option<AgentType>, checks: &[Check], agents: &[Agent]) -> Str
     let other = agents.iter().filter(|agent| agent.driven).find(signed_in).map(|agent| agent.name);
     let (other, how) = match other {
         Some(other) => (other, ""),
-        None if rehearses => (AgentType::Builtin, ", which rehearses without a key"),
+        None if rehearses => (AgentType::Builtin, ", which without a key only rehearses"),
         None => (AgentType::Builtin, ""),
     };
     let fix = check.fix.as_deref().unwrap_or_default();

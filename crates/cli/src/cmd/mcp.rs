@@ -108,11 +108,12 @@ fn of_session(session: &str) -> Result<A2aServer, Problem> {
     let note = match found.as_slice() {
         [note] => *note,
         [] => {
-            let why =
-                format!("--session {session}: no session that runs here begins so; list them with: multitap attach");
+            let why = format!(
+                "--session {session}: no running session on this machine matches; list them with: multitap attach"
+            );
             return Err(Problem::new(Exit::Failed, why));
         }
-        _ => return Err(Problem::usage(format!("--session {session}: {} sessions begin so", found.len()))),
+        _ => return Err(Problem::usage(format!("--session {session}: {} running sessions match", found.len()))),
     };
     let unshared = || {
         let why = "is not shared over A2A: start it with --a2a-port, or type /share in its terminal";

@@ -159,7 +159,10 @@ impl Stores {
                 );
                 Err(Problem::new(Exit::Failed, message))
             }
-            (None, _) => Err(missed.map_or_else(|| Problem::usage("no store to look in"), |error| not_found(&error))),
+            (None, _) => Err(missed.map_or_else(
+                || Problem::usage("there are no stored conversations to search"),
+                |error| not_found(&error),
+            )),
         }
     }
 }

@@ -127,7 +127,7 @@ fn a_session_that_runs_is_an_agent() {
     let answer = second.call(&name, &json!({ "message": "and you" }));
     assert_eq!(answer["structuredContent"]["contextId"], session, "{answer:#}");
     let run = scene.run(&["mcp", "--session", "ffffffff"]);
-    assert!(run.code == Some(1) && run.stderr.contains("no session that runs here begins so"), "{run:?}");
+    assert!(run.code == Some(1) && run.stderr.contains("no running session on this machine matches"), "{run:?}");
 }
 
 /// The agent asks before it runs a command, and the person at the MCP client decides.

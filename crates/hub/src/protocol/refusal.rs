@@ -30,7 +30,7 @@ pub enum Refusal {
     #[error("the session is busy: too much is waiting for the agent or for a client that reads its events")]
     Busy,
     /// Only owners may exceed what owners chose.
-    #[error("mode {mode} may let more run unasked than {ceiling}, the limit set by the owner of this session")]
+    #[error("mode {mode} may run more without asking than {ceiling}, the limit set by the owner of this session")]
     BeyondCeiling { mode: String, ceiling: ApprovalMode },
     #[error("the session accepts no more prompts: it ends after the running turn")]
     Draining,
@@ -81,7 +81,7 @@ pub enum Refusal {
     InvalidSetting { setting: Cow<'static, str>, why: String },
     #[error("too many sessions are active on this host: try again when one of them is idle")]
     TooManySessions,
-    #[error("the session behind this door has not started yet: try again in a moment")]
+    #[error("the session at this address has not started yet: try again in a moment")]
     NotReady,
     #[error("multitap is shutting down")]
     ShuttingDown,

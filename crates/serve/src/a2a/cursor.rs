@@ -27,7 +27,7 @@ impl fmt::Display for Cursor {
 
 /// The text is not a cursor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a cursor is a number such as 12 or 12.1, from a frame")]
+#[error("a cursor must be a number such as 12 or 12.1, as received with a frame")]
 pub(crate) struct NoCursor;
 
 impl FromStr for Cursor {

@@ -39,7 +39,7 @@ pub(super) fn message(message: &Message) -> Result<Said, Error> {
         files.extend(named.map(|path| ImageFile { part: index, at, path }));
     }
     if prompt.text.trim().is_empty() && prompt.images.is_empty() && files.is_empty() {
-        return Err(Error::invalid_params("message.parts: they contain nothing to do"));
+        return Err(Error::invalid_params("message.parts: there is no text and no image"));
     }
     Ok(Said::Prompt(prompt, files))
 }

@@ -128,7 +128,7 @@ const STATES: &[State] = &[
         play.on(Msg::Agents(lines.map(str::to_owned).to_vec()));
     }),
     ("share", 30, |play| {
-        let note = "Programs of this machine can join, with the token.".to_owned();
+        let note = "Programs on this machine can join, with the token.".to_owned();
         let address = JoinAddress { url: "http://127.0.0.1:4100".to_owned(), token: Some("secret".to_owned()), note };
         play.on(Msg::Shared(Some(address)));
     }),

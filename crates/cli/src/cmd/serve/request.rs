@@ -79,7 +79,7 @@ pub(super) fn mode(word: &str, own: Option<&Mode>, agent: AgentType) -> Result<A
             Err(refused(format!("{agent} has no mode {mode}; this host takes {}", taken())))
         }
         Ok(Mode::Unified(mode)) => {
-            Err(refused(format!("{mode} lets more run unasked than this host does; it takes {}", taken())))
+            Err(refused(format!("{mode} runs more without asking than this host allows; it takes {}", taken())))
         }
         Ok(Mode::Native(_)) | Err(_) => Err(refused(format!("this mode is not known; this host takes {}", taken()))),
     }
@@ -214,8 +214,7 @@ mod tests {
         assert_eq!(mode("auto-all", Some(&Mode::Unified(AutoAll)), builtin), Ok(AutoAll));
         let native = Mode::Native("auto".to_owned());
         assert!(mode("acceptEdits", Some(&native), AgentType::Claude).is_err());
-        for (word, reported) in [("auto-all", "lets more run"), ("yolo", "lets more run"), ("whatever", "is not known")]
-        {
+        for (word, reported) in [("auto-all", "runs more"), ("yolo", "runs more"), ("whatever", "is not known")] {
             let error = why(mode(word, None, builtin));
             assert!(error.contains(reported) && error.ends_with("takes plan, dontAsk, ask"), "{error}");
         }

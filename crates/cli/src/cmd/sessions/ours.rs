@@ -68,7 +68,7 @@ impl OwnSessions {
         let mut found = self.log.find(wanted.to_owned()).await.map_err(failed)?;
         found.retain(|record| self.is_wanted(record));
         if let [one, other, ..] = found.as_slice() {
-            let message = format!("more than one session begins with {wanted}, such as {} and {}", one.id, other.id);
+            let message = format!("{wanted} matches more than one session, such as {} and {}", one.id, other.id);
             return Err(Problem::new(Exit::Failed, message));
         }
         Ok(found.pop())

@@ -49,7 +49,7 @@ async fn find(to: &str) -> Result<AttachTarget, Problem> {
     running.retain(|one| one.note.session_id.as_str().starts_with(to));
     if running.len() > 1 && !running.iter().any(|one| one.note.session_id.as_str() == to) {
         let ids: Vec<&str> = running.iter().map(|one| one.note.session_id.as_str()).collect();
-        return Err(Problem::usage(format!("more than one session that runs begins with {to}: {}", ids.join(", "))));
+        return Err(Problem::usage(format!("{to} matches more than one running session: {}", ids.join(", "))));
     }
     let exact = running.iter().position(|one| one.note.session_id.as_str() == to).unwrap_or(0);
     if running.is_empty() {

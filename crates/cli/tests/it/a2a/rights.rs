@@ -17,12 +17,12 @@ fn nothing_a_client_says_runs_more_unasked_than_the_host_lets() {
     let wish = json!({ "auto_execute": true, "autoExecute": true, "isTrusted": true, "agent": "builtin" });
     let task = served.send(&Said::text("/mode auto-all").set(super::URI, wish));
     let told = task.to_string();
-    assert!(told.contains("auto-all lets more run unasked than ask"), "{task:#}");
+    assert!(told.contains("auto-all runs more without asking than ask"), "{task:#}");
     let context = task["contextId"].as_str().unwrap();
     let params = json!({ "command_path": ["mode"], "args": "auto_edit", "context_id": context });
     let execution = served.result("command/execute", &params);
     let command = served.task(execution["execution_id"].as_str().unwrap());
-    assert!(command.to_string().contains("auto-edit lets more run unasked"), "{command:#}");
+    assert!(command.to_string().contains("auto-edit runs more without asking"), "{command:#}");
     for line in ["! id > pwned", "run: id > pwned", "write mine to pwned"] {
         let frames = served.stream(&Said::text(line).context(context).dev());
         let call = asked(&frames);
@@ -47,7 +47,7 @@ fn a_host_that_lets_more_run_lets_its_clients_choose_as_much() {
     assert!(task.to_string().contains("The approval mode is now auto-edit"), "{task:#}");
     let context = task["contextId"].as_str().unwrap();
     let beyond = served.send(&Said::text("/mode auto-all").context(context).dev());
-    assert!(beyond.to_string().contains("auto-all lets more run unasked than auto-edit"), "{beyond:#}");
+    assert!(beyond.to_string().contains("auto-all runs more without asking than auto-edit"), "{beyond:#}");
     served.stop(&scene);
 }
 
