@@ -24,7 +24,7 @@ pub enum Spelling {
     Coder,
 }
 
-/// How the agent is to be set up, in the first message of a session. Unknown settings are kept.
+/// Settings for the agent, in the first message of a session. Unknown settings are preserved.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct AgentSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,7 +55,7 @@ pub struct EventMetadata {
     pub model: Option<String>,
     #[serde(default, alias = "userTier", skip_serializing_if = "Option::is_none")]
     pub user_tier: Option<String>,
-    /// The run broke off for this reason.
+    /// Why the run failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// The question this event is about; an answer may quote it.
@@ -63,7 +63,7 @@ pub struct EventMetadata {
     pub correlation_id: Option<String>,
 }
 
-/// A tool call, whole: each update replaces the one before.
+/// A whole tool call: each update replaces the previous one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     #[serde(alias = "toolCallId")]
@@ -82,7 +82,7 @@ pub struct ToolCall {
     pub output: Option<ToolOutput>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorDetails>,
-    /// There while somebody has to decide.
+    /// Present while the call waits for a decision.
     #[serde(default, alias = "confirmationRequest", skip_serializing_if = "Option::is_none")]
     pub confirmation_request: Option<ConfirmationRequest>,
 }

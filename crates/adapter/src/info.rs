@@ -37,7 +37,7 @@ pub struct AgentInfo {
 pub struct ProgramInfo {
     /// Its name on `PATH`.
     pub name: &'static str,
-    /// The environment variable that names another one.
+    /// The environment variable that overrides the program.
     pub variable: &'static str,
     /// The command that installs it.
     pub install: &'static str,
@@ -85,9 +85,9 @@ pub(crate) struct McpAbilities {
 /// The folder with an agent's own files.
 #[derive(Debug)]
 pub(crate) struct Home {
-    /// The variable that moves it.
+    /// The environment variable that overrides it.
     pub(crate) variable: &'static str,
-    /// The variable names the folder above it.
+    /// Whether the variable names the parent folder instead.
     pub(crate) variable_is_parent: bool,
     /// Its name in the user's home.
     pub(crate) folder: &'static str,
@@ -96,7 +96,7 @@ pub(crate) struct Home {
 /// Where an agent records that somebody signed in.
 #[derive(Debug)]
 pub(crate) struct SignInPlaces {
-    /// Variables that are enough.
+    /// Environment variables of which one is enough to sign in.
     pub(crate) variables: &'static [&'static str],
     /// Files in the agent's own folder, or beside it (`../NAME`).
     pub(crate) files: &'static [&'static str],
@@ -120,12 +120,12 @@ pub(crate) struct Store {
 /// Finds a conversation among all of a folder by its number.
 pub(crate) type Numbered = for<'a> fn(&'a [StoredSession], &str) -> Option<&'a StoredSession>;
 
-/// How an agent treats the files of a project by which it acts at its start.
+/// How an agent treats project files that run or allow something when it starts.
 #[derive(Debug)]
 pub(crate) struct ProjectFiles {
     /// Finds them. `None`: the agent may be any of the others.
     pub(crate) look: Option<fn(&mut Project)>,
-    /// Whether it also acts by files of added folders.
+    /// Whether such files in added folders count too.
     pub(crate) acts_in_added: bool,
     /// Makes it start without them; else why it cannot.
     pub(crate) leave_out: fn(&mut SessionConfig, &Path) -> Result<(), &'static str>,
@@ -134,12 +134,12 @@ pub(crate) struct ProjectFiles {
 }
 
 impl AgentInfo {
-    /// Every agent, in the order in which one is chosen if nobody said which.
+    /// Every agent, in the order in which Multitap looks for a default.
     pub fn all() -> [&'static Self; 4] {
         [&claude::INFO, &codex::INFO, &gemini::INFO, &acp::INFO]
     }
 
-    /// Those with a program of their own.
+    /// The agents that have a program of their own.
     pub fn programs() -> impl Iterator<Item = (&'static Self, &'static ProgramInfo)> {
         Self::all().into_iter().filter_map(|info| Some((info, info.program.as_ref()?)))
     }
@@ -149,7 +149,7 @@ impl AgentInfo {
         Self::all().into_iter().find(|info| info.agent == agent)
     }
 
-    /// Where this agent's program is on this machine.
+    /// Path of this agent's program on this machine.
     pub fn find_program(&self) -> Option<PathBuf> {
         which::which(self.program.as_ref()?.name).ok()
     }
@@ -159,7 +159,8 @@ impl AgentInfo {
         self.store.is_some()
     }
 
-    /// The agent's own folder as a process with these variables would find it; other variables are those of this one.
+    /// The agent's own folder, as a child process with these variables would find it. Variables that are not given come
+    /// from this process.
     pub(crate) fn home(&self, env: &BTreeMap<String, String>) -> Option<PathBuf> {
         let Home { variable, variable_is_parent, folder } = self.home.as_ref()?;
         let value = |name: &str| {
@@ -180,7 +181,7 @@ mod tests {
 
     use super::*;
 
-    /// The pins of `multitap-testkit` are apart: it knows none of our crates.
+    /// `multitap-testkit` has its own list of pinned versions, because it depends on none of our crates.
     #[test]
     fn tested_versions_are_those_of_the_pinned_programs() {
         let pinned =

@@ -13,10 +13,10 @@ use serde_json::value::RawValue;
 use crate::codec::Step;
 use crate::json::JsonFields as _;
 
-/// How much of a line that was not understood is reported.
+/// Most bytes of an unrecognized line that are reported.
 const SHOWN: usize = 64 * 1024;
 
-/// The `type` of a JSON line, found without reading the rest where it stands first; or why there is none.
+/// The `type` of a JSON line, or why it has none. If `type` comes first, the rest of the line is not parsed.
 pub(crate) fn type_of(line: &str) -> Result<Cow<'_, str>, String> {
     #[derive(Deserialize)]
     struct Head<'a> {
@@ -38,20 +38,20 @@ pub(crate) fn type_of(line: &str) -> Result<Cow<'_, str>, String> {
     }
 }
 
-/// The same, with a line that has none reported as not understood.
+/// Like [`type_of`], but reports a line without a type as `unrecognized`.
 pub(crate) fn typed<'a>(line: &'a str, out: &mut Step) -> Option<Cow<'a, str>> {
     type_of(line).map_err(|reason| out.events.push(unrecognized(line, reason))).ok()
 }
 
-/// The text after that beginning, up to its closing quote; nothing if it has escapes.
+/// The text between `beginning` and the next quote; `None` if it has escapes.
 pub(crate) fn quoted<'a>(line: &'a str, beginning: &str) -> Option<&'a str> {
     let rest = line.strip_prefix(beginning)?;
     let end = rest.bytes().position(|byte| byte == b'"' || byte == b'\\')?;
     (rest.as_bytes()[end] == b'"').then(|| &rest[..end])
 }
 
-/// The line with every half of a surrogate pair that stands alone put as U+FFFD. Programs that think in UTF-16 write
-/// such halves, and no reader of JSON takes them: without this the whole line would be lost for one character.
+/// Replaces unpaired surrogates in a line with U+FFFD. Programs that use UTF-16 write them, and no JSON parser accepts
+/// them: without this, one character would make the whole line unreadable.
 pub(crate) fn repaired(line: &str) -> Cow<'_, str> {
     let is_surrogate = |at: usize| matches!(line.as_bytes().get(at + 1..at + 3), Some(b"ud" | b"uD"));
     if !memchr::memchr_iter(b'\\', line.as_bytes()).any(is_surrogate) {
@@ -73,7 +73,7 @@ pub(crate) fn repaired(line: &str) -> Cow<'_, str> {
                 kept = at;
             }
             (Some(_), _) => at += 6,
-            // Another escape; what it escapes is one byte, and may be a backslash.
+            // Another escape: skip the escaped byte too, which may be a backslash.
             (None, _) => at += 2,
         }
         if at >= line.len() {
@@ -87,7 +87,7 @@ pub(crate) fn repaired(line: &str) -> Cow<'_, str> {
     repaired.into()
 }
 
-/// A word of a line, not copied unless it has escapes. For the words that a decoder looks at and does not keep.
+/// A string of a line, copied only if it has escapes. For strings that a decoder inspects but does not keep.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 pub(crate) struct Word<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
@@ -105,7 +105,7 @@ impl Deref for Word<'_> {
     }
 }
 
-/// A value that is left out when it has another shape than we know.
+/// A value that is ignored if it has an unknown shape.
 pub(crate) fn soft<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
     let raw = Box::<RawValue>::deserialize(deserializer)?;
     Ok(serde_json::from_str(raw.get()).ok())

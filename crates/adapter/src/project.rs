@@ -1,4 +1,4 @@
-//! Files of a project by which an agent would run programs, or allow itself something, before anybody agreed to it.
+//! Project files that make an agent run programs, or allow itself something, before anybody agreed to it.
 //!
 //! Each CLI asks in its own screen whether a folder is trusted. Driven by us it does not ask, so a folder that nobody
 //! trusts is looked at before each start, and the agent starts without these files or not at all. Which files those

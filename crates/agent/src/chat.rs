@@ -31,7 +31,7 @@ enum ChatLine {
     },
     /// Everything before this line is no longer part of the conversation.
     Afresh,
-    /// The model that answers from here on.
+    /// The model that answers the messages after this line.
     Model {
         name: String,
     },
@@ -58,7 +58,7 @@ pub(crate) struct ChatStore {
     home: Option<PathBuf>,
 }
 
-/// Whose named chats are meant. Nobody lists, resumes or deletes those of another owner.
+/// Owner of named chats. Nobody can list, resume or delete another owner's chats.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ChatOwner {
     /// The user whose program this is, or an owner without a name.
@@ -173,7 +173,7 @@ impl ChatStore {
     pub(crate) async fn list(&self, owner: &ChatOwner, root: &Path) -> Result<Vec<String>, ChatError> {
         let Some(home) = &self.home else { return Ok(Vec::new()) };
         let mut names = names(&drawer(home, owner, root)).await?;
-        // Names of folders below this one begin with `+`, which no chat name does.
+        // Sub-folders have names that begin with `+`; chat names never do.
         names.retain(|name| is_name(name));
         names.sort_unstable();
         Ok(names)
@@ -451,7 +451,7 @@ mod tests {
         chat_store.save("before-lunch", (&own, root), &chat, &talk).await.unwrap();
         assert_eq!(chat_store.list(&own, root).await.unwrap(), ["before-lunch"]);
         assert_eq!(chat_store.load("before-lunch", &own, root).await.unwrap(), talk);
-        // Neither a root below or above, nor another owner, whatever their name leads to.
+        // Neither a parent or child root, nor another owner, sees it, whatever name they use.
         chat_store.save("deeper", (&own, Path::new("/w/x.jsonl")), &chat, &talk).await.unwrap();
         assert_eq!(chat_store.list(&own, root).await.unwrap(), ["before-lunch"]);
         assert!(chat_store.list(&own, Path::new("/")).await.unwrap().is_empty());

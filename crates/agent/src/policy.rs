@@ -1,4 +1,4 @@
-//! Decides what may run without asking: the approval mode, allow and block rules, answers that were given for good.
+//! Decides what may run without asking: by the approval mode, allow and block rules, and "always" answers.
 //!
 //! Judges a job by what it would touch, never by what the model says about it. Pure, except that it resolves the
 //! paths of read-only commands on disk.
@@ -18,7 +18,7 @@ use self::shell::Blocked;
 use crate::command::{Script, Trust};
 use crate::job::{Access, Job};
 
-/// What happens with a job.
+/// Verdict on a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Run,
@@ -27,7 +27,7 @@ pub(crate) enum Verdict {
     Deny(String),
 }
 
-/// What an answer for good allows from now on.
+/// What an "always" answer allows from now on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Always {
     pub(crate) rules: Vec<Rule>,
@@ -44,9 +44,9 @@ pub(crate) struct Policy {
     /// Block rules that cannot be parsed. They may be about any command.
     unread: Vec<String>,
     trust: Trust,
-    /// Nothing may be written, whoever allows it.
+    /// Whether the sandbox is read-only: no permission allows writing.
     read_only: bool,
-    /// Folders in which nothing may be written, whoever allows it.
+    /// Folders in which no permission allows writing.
     protected: Vec<PathBuf>,
 }
 
@@ -134,7 +134,7 @@ impl Policy {
             }
         }
         if self.mode == ApprovalMode::Plan {
-            // Plans are made by looking at things; but nobody allowed it yet.
+            // Reading is part of planning, but nobody allowed this command yet.
             return match self.is_read_only(access) {
                 true => Verdict::Ask,
                 false => Verdict::Deny("the session is in plan mode: look and plan, change nothing".to_owned()),
@@ -173,7 +173,7 @@ impl Policy {
             .is_ok_and(|script| script.is_read_only(directory, self.trust) && script.leads_nowhere_else(directory))
     }
 
-    /// Applies an answer for good; returns what it allows from now on, if anything.
+    /// Applies an "always" answer. Returns what it allows from now on, if anything.
     pub(crate) fn answered(&mut self, option: &OptionId, tool: &str, job: &Job) -> Option<Always> {
         let rules = always(option.as_str(), tool, job);
         if rules.is_empty() {
@@ -202,7 +202,7 @@ pub(super) fn is_delicate(file: &Path) -> bool {
     file.components().any(|part| part.as_os_str().to_str().is_some_and(is_named))
 }
 
-/// The rules that an answer for good creates; none for any other answer.
+/// The rules that an "always" answer creates; none for any other answer.
 pub(crate) fn always(option: &str, tool: &str, job: &Job) -> Vec<Rule> {
     match (option, job.access()) {
         (option::PROCEED_ALWAYS_SERVER, Access::Mcp { server, .. }) => vec![Rule::Server(server.to_owned())],

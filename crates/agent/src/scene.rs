@@ -25,7 +25,7 @@ pub(crate) async fn until(what: &str, mut happened: impl FnMut() -> bool) {
     }
 }
 
-/// A variable that everything a test starts inherits.
+/// An environment variable that marks every process a test starts.
 pub(crate) struct Mark(String);
 
 const NAME: &str = "MULTITAP_TEST_MARK";

@@ -18,36 +18,36 @@ const LONGEST_DECISION: usize = 16 * 1024;
 /// The most choices of one question.
 const MOST_OPTIONS: usize = 32;
 
-/// A remote task as its updates made it.
+/// State of a remote task, collected from its updates.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Collected {
     pub(crate) task_id: Option<String>,
     pub(crate) context_id: Option<String>,
     pub(crate) state: TaskState,
-    /// What the agent said piece by piece.
+    /// Text that the agent streamed in pieces.
     answer: String,
     /// Where the last line of `answer` begins.
     last_line: usize,
-    /// What came with the last state.
+    /// Message of the latest status.
     status_text: String,
     pub(crate) artifacts: Vec<Artifact>,
-    /// The question of a task that waits, if it is not its text.
+    /// What a waiting task asks; `None` if the question is just the text of its status.
     question: Option<Question>,
-    /// The last thing worth telling while it works.
+    /// Latest progress note, to report while the task works.
     pub(crate) note: Option<String>,
     bytes: usize,
-    /// Something was left out because it was too much.
+    /// Something was left out because it exceeded a limit.
     pub(crate) is_truncated: bool,
-    /// Whose updates came.
+    /// Whether the updates so far were about this task.
     origin: Origin,
 }
 
-/// Whether updates were about this task.
+/// Which task the updates so far were about.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Origin {
     #[default]
     None,
-    /// At least one was.
+    /// At least one was about this task.
     Ours,
     /// All were about another task.
     Foreign,
@@ -56,7 +56,7 @@ enum Origin {
 /// What the agent waits for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Question {
-    /// An answer in words.
+    /// A question that is answered with text.
     Text(String),
     /// A decision on one of its tool calls.
     Confirmation {
@@ -65,7 +65,7 @@ pub(crate) enum Question {
         about: String,
         options: Vec<ConfirmationOption>,
     },
-    /// A decision on a tool call of so many bytes: too long to be shown whole, so nobody can decide.
+    /// A decision on a tool call that is too long to be shown whole, so nobody can decide.
     Oversized { tool_call_id: String, bytes: usize },
 }
 
@@ -96,7 +96,7 @@ impl Collected {
         self.origin == Origin::Foreign
     }
 
-    /// Whether nothing more comes of it.
+    /// Whether no more updates will come.
     pub(crate) fn is_over(&self) -> bool {
         self.state.is_terminal()
     }
@@ -218,7 +218,7 @@ impl Collected {
         }
     }
 
-    /// Adds to the answer, of which the last line is worth telling. Looks at no more than what is new.
+    /// Adds to the answer; its last line becomes the progress note. Scans only the new text.
     fn append(&mut self, text: &str) {
         let from = self.answer.len().saturating_sub(1);
         self.answer.push_str(text);

@@ -56,12 +56,12 @@ impl AgentSession {
         &mut self.events
     }
 
-    /// Does what a call says. The methods below are the same call by call.
+    /// Executes a call. Each method below is one kind of call.
     pub async fn call(&self, call: SessionCall) -> Result<SessionReply, Refusal> {
         self.session.call(call, self.me.clone()).await
     }
 
-    /// Begins a turn, or waits in line while one runs.
+    /// Sends a prompt. It begins a turn, or is queued while one runs.
     pub async fn prompt(&self, prompt: Prompt) -> Result<PromptId, Refusal> {
         self.prompt_when(prompt, WhenBusy::Queue).await
     }
@@ -71,12 +71,12 @@ impl AgentSession {
         self.session.prompt(prompt, when_busy, self.me.clone()).await
     }
 
-    /// Takes back a prompt that still waits.
+    /// Withdraws a queued prompt.
     pub async fn withdraw(&self, prompt: PromptId) -> Result<(), Refusal> {
         self.session.withdraw(prompt, self.me.clone()).await
     }
 
-    /// Answers a question. The first valid answer wins; every other is refused and hears why.
+    /// Answers a question. The first valid answer wins; every other one is refused with the reason.
     pub async fn decide(&self, decide: Decide) -> Result<Ruling, Refusal> {
         self.decide_as(decide, self.me.clone()).await
     }
@@ -100,7 +100,7 @@ impl AgentSession {
         self.session.set_model(model, self.me.clone()).await
     }
 
-    /// Limits how many tokens the agent may think; nothing gives it back its own choice.
+    /// Limits the tokens that the agent may use for thinking; `None` lets the agent choose.
     pub async fn set_thinking(&self, tokens: Option<u32>) -> Result<(), Refusal> {
         self.session.set_thinking(tokens, self.me.clone()).await
     }
@@ -131,7 +131,7 @@ impl AgentSession {
         self.session.end();
     }
 
-    /// Ends the session now, and returns when nothing of the agent is left.
+    /// Ends the session now, and returns when the agent and all its processes have ended.
     pub async fn close(mut self) {
         self.end();
         while self.events.next().await.is_some() {}

@@ -52,9 +52,9 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// No line ends with these.
+/// A line never ends with one of these.
 const OPENING: [&str; 4] = ["(", "[", "{", "\""];
-/// No line begins with these.
+/// A line never begins with one of these.
 const CLOSING: [&str; 14] = [",", ".", ";", ":", "!", "?", ")", "]", "}", "'", "\"", "。", "、", "，"];
 
 struct Wrapping {

@@ -15,7 +15,7 @@ use crate::json::JsonFields as _;
 #[derive(Debug, Default)]
 pub(super) struct Shown {
     pub(super) text: String,
-    /// The file it is about.
+    /// The file that the call is about.
     pub(super) path: Option<String>,
     pub(super) changes: Vec<Change>,
 }

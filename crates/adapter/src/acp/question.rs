@@ -18,7 +18,7 @@ use crate::line::unrecognized;
 /// Not in the shared words: no to this and its like from now on.
 const CANCEL_ALWAYS: &str = "cancel_always";
 
-/// What the agent needs to hear to take an answer.
+/// What an answer to the agent needs.
 #[derive(Debug)]
 pub(super) struct Native {
     request_id: Value,
@@ -28,7 +28,7 @@ pub(super) struct Native {
 
 impl AcpCodec {
     pub(super) fn request_permission(&mut self, id: &Value, line: &str, now: Timestamp, out: &mut Step) {
-        // It had not heard of the cancel yet: nobody is to be asked any more.
+        // The agent sent this before it saw the cancel: do not ask anybody.
         if self.emit.turns.is_cancelling() {
             out.lines.push(no_answer(id));
             return;

@@ -96,7 +96,7 @@ impl Wanted {
         Path::new(cwd.unwrap_or_default()).join(&self.path)
     }
 
-    /// The file's text now and as it would be, and the difference.
+    /// The file's text before and after the change, and the diff.
     pub(super) fn preview(
         &self,
         files: &dyn Files,
@@ -115,7 +115,7 @@ impl Wanted {
         (before, after, diff.filter(|diff| !diff.is_empty()))
     }
 
-    /// The difference as far as the arguments alone show it.
+    /// A diff made from the arguments alone.
     fn fragment_diff(&self) -> Option<String> {
         match &self.what {
             What::Whole(_) => None,
@@ -133,12 +133,12 @@ impl Wanted {
     }
 }
 
-/// The largest text that is worked out: a short text in many places grows without limit.
+/// Largest text that a preview may produce: replacing a short text in many places could grow without limit.
 const LARGEST_AFTER: usize = 64 * 1024 * 1024;
-/// Bytes that are gone through in all for the steps of one call; the first is always tried.
+/// Most bytes to search for all steps of one call; the first step is always tried.
 const MOST_SEARCHED: usize = 256 * 1024 * 1024;
 
-/// The text after the steps, if each of them fits and it is not too much work.
+/// The text after the steps, if every step matches and the limits are not exceeded.
 fn apply(before: &str, steps: &[EditStep]) -> Option<String> {
     if steps.is_empty() {
         return None;

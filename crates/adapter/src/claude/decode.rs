@@ -34,7 +34,7 @@ pub struct ClaudeCodec {
     pub(super) todos: Todos,
     /// Where the plan was written that is to be approved.
     pub(super) plan_file: Option<String>,
-    /// Serves the permission tool, when Claude is told to ask that way; and a recording may show that it was.
+    /// Serves the permission tool: set if Claude asks that way, or if a recording shows that it did.
     pub(super) approver: Option<Approver>,
 }
 
@@ -61,7 +61,7 @@ impl ClaudeCodec {
         }
     }
 
-    /// For a running program. `native_id` is the id the conversation will have, where it is known before the start.
+    /// A codec for a running program. `native_id` is the conversation's id, if it is known before the start.
     pub fn live(config: &SessionConfig, native_id: Option<String>, files: Box<dyn Files>) -> Self {
         let approver = (config.permission_path == PermissionPath::Mcp).then(Approver::default);
         let mut codec = Self { files, approver, ..Self::recorded() };

@@ -1,4 +1,4 @@
-//! Files of a project by which Claude Code acts at its start.
+//! Project files that make Claude Code run or allow something when it starts.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::project::Project;
 
-/// Keys of its settings that run nothing, allow nothing, and neither delete the user's conversations nor disable the
-/// user's own hooks. All others do, or may in a version to come.
+/// Harmless keys of Claude's settings: they run nothing, allow nothing, and neither delete the user's conversations nor
+/// disable the user's own hooks. Any other key may do so, in this version or a later one.
 const HARMLESS: [&str; 9] = [
     "$schema",
     "alwaysThinkingEnabled",
@@ -20,11 +20,11 @@ const HARMLESS: [&str; 9] = [
     "spinnerTipsEnabled",
     "spinnerTipsOverride",
 ];
-/// Words in the head of a command, an agent or a skill by which it acts.
+/// Front matter keys that make a command, an agent or a skill run or allow something.
 const HEAD: [&str; 4] = ["allowed-tools", "hooks", "mcpServers", "permissionMode"];
 
-/// Folders of which every file acts. A routine, like a scheduled task, is a prompt that Claude sends itself, also at its
-/// start; a workflow is a script.
+/// Folders in which every file counts as active. A routine, like a scheduled task, is a prompt that Claude sends itself,
+/// even when it starts; a workflow is a script.
 const FOLDERS: [(&str, &str); 3] = [("plugins", "a plugin"), ("routines", "a routine"), ("workflows", "a workflow")];
 
 /// Keeps Claude from sending itself prompts.

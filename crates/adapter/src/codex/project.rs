@@ -1,4 +1,4 @@
-//! Files of a project by which Codex acts at its start.
+//! Project files that make Codex run or allow something when it starts.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! Entries of stored sessions, which are also the events that older versions wrote: `session_meta`, `turn_context`,
 //! `event_msg`, `response_item`.
 //!
-//! The same message stands in them twice, as an event and as a response item, in either order; it is reported once.
+//! Each message is stored twice, as an event and as a response item, in either order; it is reported once.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -21,11 +21,11 @@ use crate::emit::{More, STORED, Voice};
 use crate::json::JsonFields as _;
 use crate::json::present;
 
-/// Messages of which the other copy has not come yet.
+/// Messages whose second copy has not been read yet.
 #[derive(Debug, Default)]
 pub(super) struct Twins {
     hasher: RandomState,
-    /// How many times each waits, by a hash: a turn may have very many, and long ones.
+    /// Number of unpaired copies by hash of the message: a turn may have very many messages, and long ones.
     waiting: HashMap<u64, usize>,
     count: u64,
 }
@@ -53,7 +53,7 @@ pub(super) enum Speaker {
 }
 
 impl Twins {
-    /// Whether the other copy of this was reported.
+    /// Whether this is the second copy of a message that was already reported.
     pub(super) fn is_second(&mut self, source: Source, speaker: Speaker, text: &str) -> bool {
         let twin = self.hasher.hash_one((source.other(), speaker, text));
         match self.waiting.get_mut(&twin) {
@@ -72,7 +72,7 @@ impl Twins {
         }
     }
 
-    /// Whether the other copy of this was reported, and this one has not come yet.
+    /// Whether the other copy was reported, so that this copy is still expected.
     pub(super) fn awaits(&self, source: Source, speaker: Speaker, text: &str) -> bool {
         self.waiting.contains_key(&self.hasher.hash_one((source.other(), speaker, text)))
     }
@@ -90,7 +90,7 @@ impl CodexCodec {
         let id = payload.text("id").or_else(|| payload.text("sessionId")).map(str::to_owned);
         self.began(id.as_deref(), STORED, payload, out);
         let mut data = payload.0.clone();
-        // Longer than all the rest, and no setting of the session.
+        // Left out: longer than all other fields together, and not a setting of the session.
         data.shift_remove("base_instructions");
         let capabilities =
             AgentCapabilities { model: data.string("model"), data: present(data), ..AgentCapabilities::default() };
@@ -146,7 +146,7 @@ impl CodexCodec {
             "error" => self.trouble(event, Some(false), out),
             "stream_error" => self.trouble(event, Some(true), out),
             "context_compacted" => out.events.push(note(SystemSubtype::COMPACTED, None, event.0.clone())),
-            // Reported by other entries as well.
+            // Other entries report the same.
             "thread_settings_applied"
             | "exec_command_output_delta"
             | "agent_message_delta"
@@ -304,7 +304,7 @@ mod tests {
         );
     }
 
-    /// Each message was once compared with all that wait.
+    /// Regression: each message used to be compared with all unpaired ones.
     #[test]
     fn very_many_messages_may_wait_for_their_twins() {
         let mut twins = Twins::default();

@@ -22,7 +22,7 @@ pub(super) enum Head<'a> {
     Type(Cow<'a, str>),
 }
 
-/// What a line is, found without reading the rest where it stands first; or why it is nothing.
+/// What kind of message a line is, or why it is none. If that comes first, the rest of the line is not parsed.
 pub(super) fn head(line: &str) -> Result<Head<'_>, String> {
     #[derive(Deserialize)]
     struct Probe<'a> {

@@ -1,4 +1,4 @@
-//! Files of a project by which Gemini CLI acts at its start.
+//! Project files that make Gemini CLI run or allow something when it starts.
 
 use std::collections::BTreeMap;
 

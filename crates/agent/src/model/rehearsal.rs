@@ -1,6 +1,7 @@
-//! A model without a network: it follows simple requests by rule, and so exercises every part of the product.
+//! A stand-in for a model: follows simple requests by fixed rules, without a network, and so exercises every part of
+//! Multitap.
 //!
-//! Deterministic: its reply depends on the conversation alone. It never claims to be more than it is.
+//! Deterministic: its reply depends on the conversation alone. It says in each conversation that it is no real model.
 
 mod step;
 #[cfg(test)]
@@ -17,7 +18,7 @@ use super::{Delta, Deltas, ModelError, ModelErrorKind, Reply, Request};
 use crate::conversation::{Answer, Call, Message};
 use crate::tool::Spec;
 
-/// Its model name.
+/// The model's name.
 pub(crate) const NAME: &str = "rehearsal";
 
 /// Delay between the chunks of `slow N`.
@@ -34,7 +35,7 @@ const WHAT_THIS_IS: &str = "This is a rehearsal: I follow rules, there is no mod
 Claude Code, Codex or Gemini CLI (`multitap doctor` says how), or set ANTHROPIC_API_KEY, OPENAI_API_KEY or \
 GEMINI_API_KEY.";
 
-/// Its rules, for people.
+/// The rules, as shown to the user.
 const RULES: &str = "  run: COMMAND              read PATH                 list [PATH]
   search for TEXT [in PATH] write TEXT to PATH        edit PATH: OLD => NEW
   fetch URL                 plan A; B; C              think about TEXT
@@ -52,7 +53,7 @@ enum Act {
     Fail,
 }
 
-/// Answers by rule.
+/// Answers a request by the rules.
 pub(crate) async fn ask(request: Request, deltas: Deltas) -> Result<Reply, ModelError> {
     let mut said = 0;
     for act in acts(&request) {
@@ -116,7 +117,7 @@ fn pieces(text: &str) -> Vec<String> {
     pieces
 }
 
-/// Its next actions in that conversation.
+/// The next actions in a conversation.
 fn acts(request: &Request) -> Vec<Act> {
     let messages = &request.messages;
     let Some(at) = messages.iter().rposition(|message| matches!(message, Message::User(_))) else { return Vec::new() };
@@ -216,7 +217,7 @@ fn list_of(path: &str) -> String {
     if path == "." { "I list this folder.".to_owned() } else { format!("I list {path}.") }
 }
 
-/// The tool of that server as the model knows it, or what it would be called.
+/// Full name of an MCP tool: as listed, or built from server and tool if it is not listed.
 fn tool_name(tools: &[Spec], server: &str, tool: &str) -> String {
     let own = |spec: &&Spec| spec.server.as_deref() == Some(server) && spec.name.ends_with(tool);
     tools.iter().find(own).map_or_else(|| format!("mcp__{server}__{tool}"), |spec| spec.name.clone())
@@ -236,7 +237,7 @@ fn repeat(answer: &Answer) -> String {
     }
 }
 
-/// Escapes a text so that it is a pattern for exactly that text.
+/// Escapes a text so that the pattern matches exactly that text.
 fn escape(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for c in text.chars() {

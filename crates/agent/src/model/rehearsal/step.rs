@@ -1,4 +1,4 @@
-//! The rules: a prompt as steps.
+//! The rules: splits a prompt into steps.
 
 use serde_json::{Map, Value};
 
@@ -44,7 +44,7 @@ impl Step {
     }
 }
 
-/// The steps of a prompt.
+/// Splits a prompt into its steps.
 pub(super) fn steps(text: &str) -> Vec<Step> {
     text.trim().split(" then ").map(|step| step_of(step.trim())).collect()
 }

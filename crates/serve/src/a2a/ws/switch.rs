@@ -1,8 +1,8 @@
 //! Which of a connection's streams a frame goes to. Pure.
 //!
-//! A frame goes to one stream or to none: to the one whose request began its turn or answered in it, the latest if there
-//! are several; else to the latest that follows its task. While it is not yet clear whether a request will have a stream,
-//! because somebody else may have answered first, the frames that would be its own wait.
+//! A frame goes to at most one stream: the latest whose request began the frame's turn or answered a question in it;
+//! else the latest that follows the task. A request may turn out to have no stream, because another client answered
+//! first. Until that is known, frames that would go to its stream wait.
 
 use multitap_a2a::Dialect;
 
@@ -22,18 +22,18 @@ struct Stream {
     id: RequestId,
     follow: Follow,
     form: Form,
-    /// What came up to here is not its business.
+    /// Only frames after this cursor go to this stream.
     after: Cursor,
     is_open: bool,
 }
 
-/// What becomes of a frame.
+/// What to do with a frame.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Route {
-    /// It is not clear yet.
+    /// Hold it back: its stream is not known yet.
     Wait,
     Go {
-        /// The stream it goes to; none of them, if nothing stands here.
+        /// The stream it goes to; `None` sends it as a notification.
         to: Option<(RequestId, Form)>,
         /// The streams that end with it.
         ended: Vec<RequestId>,
@@ -41,19 +41,19 @@ pub(super) enum Route {
 }
 
 impl Switch {
-    /// A request that may come to have a stream.
+    /// Registers a request that may get a stream.
     pub(super) fn hold(&mut self, id: RequestId, follow: Follow, form: Form, after: Cursor) {
         self.streams.push(Stream { id, follow, form, after, is_open: false });
     }
 
-    /// It has one, with the frames after this one.
+    /// The request has a stream now, with the frames after this cursor.
     pub(super) fn open(&mut self, id: &RequestId, after: Cursor) {
         if let Some(stream) = self.streams.iter_mut().find(|stream| stream.id == *id) {
             (stream.is_open, stream.after) = (true, after);
         }
     }
 
-    /// It has none, or not any more. Whether it had one.
+    /// The request has no stream, or its stream has ended. Returns whether it had one.
     pub(super) fn close(&mut self, id: &RequestId) -> bool {
         let found = self.streams.iter().position(|stream| stream.id == *id);
         found.map(|at| self.streams.remove(at)).is_some_and(|stream| stream.is_open)
@@ -63,7 +63,7 @@ impl Switch {
         self.streams.iter().any(|stream| stream.is_open && stream.id == *id)
     }
 
-    /// The open streams, and the dialect that each is answered in.
+    /// The open streams, each with the dialect of its frames.
     pub(super) fn dialects(&self) -> Vec<(RequestId, Dialect)> {
         let open = self.streams.iter().filter(|stream| stream.is_open);
         open.map(|stream| (stream.id.clone(), stream.form.dialect)).collect()

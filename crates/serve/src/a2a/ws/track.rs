@@ -14,30 +14,30 @@ use crate::a2a::past::MissingFrames;
 use crate::a2a::stage::{Reader, Stage};
 use crate::rpc::RequestId;
 
-/// All of them.
+/// All tracks of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Tracks {
     all: Vec<Track>,
 }
 
-/// One session.
+/// One followed session.
 #[derive(Debug)]
 pub(super) struct Track {
     stage: Arc<Stage>,
     pub(super) switch: Switch,
-    /// Frames that belong to no stream are sent as well.
+    /// Whether frames that belong to no stream are sent too.
     pub(super) is_listened_to: bool,
     state: ReaderState,
-    /// The stream of the pending frame is not known yet.
+    /// Whether the pending frame waits because its stream is not known yet.
     is_blocked: bool,
-    /// Why it is over before its session.
+    /// Set if the track ended before its session, because frames are missing.
     missing: Option<MissingFrames>,
 }
 
 /// A reader, and what it read.
 type Next = (Reader, Result<Option<Arc<Frame>>, MissingFrames>);
 
-/// Where the reader of a track stands.
+/// What the reader of a track is doing.
 enum ReaderState {
     /// A frame is pending.
     Pending(Reader, Arc<Frame>),
@@ -81,7 +81,7 @@ impl Tracks {
         &mut self.all[at]
     }
 
-    /// The track of that session; a new one after that cursor, if there is none.
+    /// The track of that session; creates one that starts after the cursor, if there is none.
     pub(super) fn of(&mut self, stage: &Arc<Stage>, after: Cursor) -> &mut Track {
         match self.position(stage) {
             Some(at) => &mut self.all[at],

@@ -1,4 +1,4 @@
-//! What goes wrong, with every API.
+//! Failures, tested with every model API.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::time::Duration;

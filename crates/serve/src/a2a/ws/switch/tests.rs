@@ -175,7 +175,7 @@ enum Happening {
     Opens(usize),
     Fails(usize),
     Cancels(usize),
-    /// So many frames are told.
+    /// Sends up to this many frames.
     Carry(usize),
 }
 
@@ -194,7 +194,7 @@ fn happening() -> impl Strategy<Value = Happening> {
     ]
 }
 
-/// A connection: what a client of it was told.
+/// A connection, and the frames that its client received.
 #[derive(Default)]
 struct Told {
     switch: Switch,
@@ -207,7 +207,7 @@ struct Told {
 }
 
 impl Told {
-    /// Tells frames until one has to wait; whether one did.
+    /// Sends frames until one has to wait. Returns whether one did.
     fn carry(&mut self, most: usize) -> bool {
         for _ in 0..most {
             let Some(frame) = self.frames.get(self.at) else { return false };
