@@ -140,7 +140,7 @@ pub struct ConfirmationOption {
     pub description: Option<String>,
 }
 
-/// What is to be decided: exactly one of these.
+/// What the user decides on: exactly one of these.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConfirmationDetails {
@@ -261,7 +261,7 @@ pub enum CommandStatus {
     AwaitingActionConfirmation,
 }
 
-/// Whether a data part is meant as a decision: such a part is never taken for anything else.
+/// Whether a data part is a decision. Such a part is never read as anything else.
 pub fn is_confirmation(data: &Value) -> bool {
     ["tool_call_id", "toolCallId", "callId"].iter().any(|key| data.get(key).is_some())
 }

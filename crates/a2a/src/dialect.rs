@@ -101,7 +101,7 @@ impl Dialect {
         }
     }
 
-    /// The method by which this is asked for; none if the dialect has none.
+    /// Name of the method for this request; `None` if the dialect has no such method.
     pub fn method(self, request: &Request) -> Option<&'static str> {
         self.write_request(request).map(|(method, _)| method)
     }
@@ -111,7 +111,7 @@ impl Dialect {
         self.write_request(request).map(|(_, params)| params).unwrap_or_default()
     }
 
-    /// The method by which this is asked for, and its parameters.
+    /// Method and parameters of this request.
     pub fn write_request(self, request: &Request) -> Option<(&'static str, Value)> {
         params::write(self, request).or_else(|| write_command(request))
     }

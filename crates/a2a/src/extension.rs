@@ -108,7 +108,7 @@ pub fn is_same(theirs: &str, ours: &str) -> bool {
     !matches!(judge(theirs, ours), Err(Incompatible::Other { .. }))
 }
 
-/// What stands before the version, the version, and what stands after.
+/// Splits into the text before the version, the version, and the text after it.
 fn split(uri: &str) -> Option<(&str, Version, &str)> {
     let mut end = uri.len();
     for part in uri.rsplit('/') {

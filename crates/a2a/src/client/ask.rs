@@ -48,7 +48,7 @@ impl Client {
         Ok(Updates::follow(Follower::new(self.clone(), source, opening)))
     }
 
-    /// A task as it is now, with at most so many messages of its history.
+    /// A task's current state, with at most this many messages of its history.
     pub async fn get(&self, task: &str, history_length: Option<u32>) -> Result<Task, ClientError> {
         let request = Request::GetTask { id: task.to_owned(), history_length };
         let result = self.ask(&request, self.timeouts.call, Repeat::Safe).await?;

@@ -50,7 +50,7 @@ pub(super) struct Follower {
     is_fresh: bool,
 }
 
-/// Where the task stands after the last update.
+/// State of the task after the last update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
     /// More updates come.

@@ -75,7 +75,7 @@ pub(super) struct HttpClient {
     pub(super) retry: RetryPolicy,
     pub(super) largest: usize,
     pub(super) longest: usize,
-    /// Which addresses may be called; all if there is none.
+    /// Restricts which addresses may be called; `None` allows all.
     screen: Option<Screen>,
     clients: Mutex<HashMap<Endpoint, reqwest::Client>>,
 }

@@ -65,7 +65,7 @@ pub fn tool_call(call: &ToolCall, beside: Beside<'_>) -> Value {
     })))
 }
 
-/// Where a call stands, in its words.
+/// Status of a call, as Google's server names it.
 pub fn status(call: &ToolCall) -> &'static str {
     match call.status {
         ToolCallStatus::StatusUnspecified => "validating",

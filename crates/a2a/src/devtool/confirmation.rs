@@ -68,7 +68,7 @@ fn named(node: &Node<'_>, keys: &[&str], expected: &str) -> Result<String, Error
     }
 }
 
-/// What the user edited, wherever it stands; the same if it stands in several places.
+/// The user's edit, from whichever field has it; if several have it, they must agree.
 #[derive(Default)]
 struct EditRead {
     content: Option<String>,
@@ -135,7 +135,7 @@ fn edit_target(node: &Node<'_>) -> Result<Option<String>, Error> {
     Ok(found)
 }
 
-/// What the user made of a file, or of a command.
+/// The user's edited text of a file, or edited command.
 fn details(node: &Node<'_>, key: &str) -> Result<Option<String>, Error> {
     node.opt_inside(key, |inner| {
         let keys: &[&str] = if EXECUTE.contains(&key) { &["command"] } else { &CONTENT };
