@@ -84,7 +84,7 @@ fn starts_at(head: &str, direction: Direction) -> Option<usize> {
     let range = if direction == Direction::Forward { old } else { new };
     let (start, length) = range.split_once(',').unwrap_or((range, "1"));
     let start: usize = start.parse().ok()?;
-    // A hunk that takes nothing comes after the line it names.
+    // A hunk that removes nothing comes after the line it names.
     Some(if length == "0" { start } else { start.checked_sub(1)? })
 }
 

@@ -54,7 +54,7 @@ impl<T, Q, R> Emitter<T, Q, R> {
         }
     }
 
-    /// Emits the end of a call that was taken from `tools`. Nobody is to be asked about it any more.
+    /// Emits the end of a call that was taken from `tools`. Withdraws its open questions.
     pub(crate) fn end_tool(&mut self, tool: &OpenTool<T>, end: ToolEnd, now: Timestamp, out: &mut Step) {
         self.questions.withdraw_about(tool.id.as_str(), out);
         self.tools.end(tool, end, self.session.clock(now), out);

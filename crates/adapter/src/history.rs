@@ -162,7 +162,7 @@ impl History {
     }
 }
 
-/// The folder whose conversations are wanted, by every name an agent may know it by.
+/// The folder whose conversations to list, under every name that an agent may use for it.
 #[derive(Debug)]
 pub(crate) struct Here {
     names: Vec<PathBuf>,

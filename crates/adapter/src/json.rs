@@ -23,7 +23,7 @@ pub(crate) trait JsonFields<'a>: Copy {
         self.number(key).unwrap_or(0)
     }
 
-    /// A number that fits where it is wanted.
+    /// A number, if it fits the requested type.
     fn small<N: TryFrom<u64>>(self, key: &str) -> Option<N> {
         N::try_from(self.number(key)?).ok()
     }

@@ -44,7 +44,7 @@ impl AcpCodec {
         }
         self.at_work(now, out);
         self.refused_elsewhere(out);
-        // The model has heard what became of its calls; the agent will not report those that were refused.
+        // The model has seen the results of its calls; the agent will not report those that were refused.
         self.close_denied(now, out);
         let turn = self.emit.turns.count();
         Some((self.emit.messages.id(voice, chunk.message_id.as_deref(), turn), chunk.parent()))

@@ -1,4 +1,4 @@
-//! Answers: what somebody decided, as Claude wants to hear it.
+//! Answers: encodes decisions for Claude.
 
 use multitap_event::{AskedQuestion, ChoiceKind, Decide, Details, EditedCall, ElicitationAnswer, option};
 use serde_json::{Map, Value, json};
@@ -149,7 +149,7 @@ fn allow(open: &Open, decide: &Decide, input: &Map<String, Value>) -> Value {
     decision
 }
 
-/// What Claude is to allow from now on: of its own suggestions only those that the chosen option stands for.
+/// What Claude shall allow from now on: of its own suggestions, only those that the chosen option names.
 fn updates(open: &Open, decide: &Decide) -> Vec<Value> {
     // They are about the call as it was asked: an edited answer chooses no option that makes a rule.
     let suggestions = open.native.asked.permission_suggestions.as_deref().unwrap_or_default();

@@ -32,7 +32,7 @@ pub struct ClaudeCodec {
     pub(super) texts: Texts,
     pub(super) background: Background,
     pub(super) todos: Todos,
-    /// Where the plan was written that is to be approved.
+    /// File with the plan that waits for approval.
     pub(super) plan_file: Option<String>,
     /// Serves the permission tool: set if Claude asks that way, or if a recording shows that it did.
     pub(super) approver: Option<Approver>,

@@ -248,7 +248,7 @@ impl ClaudeCodec {
     }
 }
 
-/// A prompt; what Claude writes in the user's name when it is interrupted is none.
+/// A prompt; text that Claude writes in the user's name after an interruption does not count.
 pub(super) fn user_message(blocks: &[Block], id: Option<String>) -> Option<EventKind> {
     let content = plain_text(blocks);
     let images = blocks.iter().filter_map(image).collect::<Vec<_>>();

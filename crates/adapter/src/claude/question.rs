@@ -14,12 +14,12 @@ use crate::codec::Step;
 use crate::json::JsonFields as _;
 use crate::{emit, form};
 
-/// What Claude hears when it wants to change something before its plan is approved.
+/// Reply to Claude when it wants to change something before its plan is approved.
 const PLANNING: &str = "The session is in plan mode: nothing may be changed, and permission cannot be requested. Present your plan with ExitPlanMode first.";
 
 pub(super) type Open = emit::OpenQuestion<Native>;
 
-/// What Claude needs to hear to take an answer, and what it asked for.
+/// What an answer to Claude needs, and what Claude asked for.
 #[derive(Debug, Clone)]
 pub(super) struct Native {
     pub(super) asked: AskedTool,

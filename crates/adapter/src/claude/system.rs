@@ -36,7 +36,7 @@ impl ClaudeCodec {
             // The tool's result says the same, as the end of the call.
             "permission_denied" if text(&line, "tool_use_id").is_some_and(|id| self.emit.tools.deny(id)) => {}
             "task_started" | "task_progress" | "task_updated" | "task_notification" => self.task(&subtype, line, out),
-            // How much was thought stands in the result.
+            // The result reports the number of thinking tokens.
             "thinking_tokens" => {}
             _ => {
                 if let Some(Value::Array(commands)) = line.get("commands").filter(|_| subtype == "commands_changed") {
@@ -60,7 +60,7 @@ impl ClaudeCodec {
         }
     }
 
-    /// A shell or sub-agent that takes its time. While its call is open this is the call's progress.
+    /// A background shell or sub-agent. While its call is open, this is the call's progress.
     fn task(&mut self, subtype: &str, line: Map<String, Value>, out: &mut Step) {
         let task = text(&line, "task_id").unwrap_or_default().to_owned();
         let tool = text(&line, "tool_use_id").or(self.background.call_of(&task)).map(str::to_owned);

@@ -76,7 +76,7 @@ impl Tools {
         agents().find(has_prompt).or_else(|| agents().next())
     }
 
-    /// Whether a call is open that is none of a sub-agent's.
+    /// Whether a call is open that does not belong to a sub-agent.
     pub(super) fn any_of_main(&self) -> bool {
         self.iter().any(|tool| tool.parent.is_none())
     }
@@ -178,7 +178,7 @@ impl ClaudeCodec {
     }
 }
 
-/// Whole milliseconds; a time that is none is zero.
+/// Whole milliseconds; an invalid time counts as zero.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
 fn millis(seconds: f64) -> u64 {
     (seconds * 1000.0).round() as u64

@@ -78,7 +78,7 @@ impl Block {
     }
 }
 
-/// Content is a list of blocks, or plain text, which stands for one text block.
+/// Content is a list of blocks, or plain text, which means one text block.
 fn blocks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Block>, D::Error> {
     struct Blocks;
 

@@ -1,4 +1,4 @@
-//! Answers: what somebody decided, as Codex wants to hear it.
+//! Answers: encodes decisions for Codex.
 
 use multitap_event::{Choice, ChoiceKind, Decide, Details, ElicitationAnswer, option};
 use serde_json::{Map, Value, json};
@@ -55,7 +55,7 @@ impl CodexCodec {
     }
 }
 
-/// The decision in Codex's words, or why there is none.
+/// The decision in Codex's words, or why it cannot be expressed.
 fn decision(open: &Open, choice: &Choice, decide: &Decide) -> Result<Value, String> {
     let (kind, id) = (choice.kind, choice.id.as_str());
     Ok(match &open.native.via {

@@ -65,7 +65,7 @@ fn one(change: &Fields, path: Option<&str>, tool: &ToolId, files: &dyn Files) ->
         }
         FileChangeType::Created | FileChangeType::Deleted => made.diff = Some(reported.to_owned()),
         FileChangeType::Modified => {
-            // Where the file moved to stands at the end of the hunks as well.
+            // The new path of a moved file is also at the end of the hunks.
             let reported =
                 moved.and_then(|to| reported.strip_suffix(&format!("\n\nMoved to: {to}"))).unwrap_or(reported);
             let hunks = reported.find("@@").map_or(reported, |at| &reported[at..]);

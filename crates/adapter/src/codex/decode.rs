@@ -202,7 +202,7 @@ impl CodexCodec {
         if method.ends_with("/delta") || method.ends_with("Delta") {
             match serde_json::from_str::<Call<Delta<'_>>>(line) {
                 Ok(call) => return self.delta(method, call.params, out),
-                // Another kind of delta, which stands in the table of notifications.
+                // Another kind of delta, which the table of notifications lists.
                 Err(_) if method.starts_with("thread/") || !method.starts_with("item/") => {}
                 Err(error) => return out.events.push(unrecognized(line, error.to_string())),
             }

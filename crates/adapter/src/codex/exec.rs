@@ -59,7 +59,7 @@ pub(crate) fn plan(
     }
     let (servers, env) = servers(config);
     options.extend(servers.iter().flat_map(|(name, server)| {
-        // Codex takes no other names than those that need no quotes.
+        // Codex accepts only names that need no quotes.
         ["-c".to_owned(), format!("mcp_servers.{name}={}", toml(server))]
     }));
     let resume = settings.resume.clone();

@@ -69,7 +69,7 @@ async fn own_sandbox(server: Program, keeper: &Keeper) -> OwnSandbox {
     reply.map_or(OwnSandbox::Unknown, |reply| OwnSandbox::read(&Fields::of(reply.result.as_ref())))
 }
 
-/// Asks a running app-server, of which nothing else is wanted, for one thing; nothing if it ends first.
+/// Sends one request to a running app-server that serves no other purpose; `None` if it ends first.
 pub(super) async fn ask(child: &mut Child, method: &str, params: &Value) -> Option<Reply> {
     let lines = [
         json!({ "id": 1, "method": "initialize", "params": greeting() }),

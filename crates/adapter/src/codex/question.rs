@@ -20,7 +20,7 @@ use crate::{emit, form};
 
 pub(super) type Open = emit::OpenQuestion<Native>;
 
-/// What Codex needs to hear to take an answer.
+/// What an answer to Codex needs.
 #[derive(Debug, Clone)]
 pub(super) struct Native {
     /// The id of its request.

@@ -132,7 +132,7 @@ impl CodexCodec {
                 out.fail(refused);
             }
             Some(AgentRequest::Initialize | AgentRequest::Newest) => out.fail(refused),
-            // An older version: what it says of its sandbox stands.
+            // An older version: trust what it reported about its sandbox.
             Some(AgentRequest::OwnSettings) => self.sandbox_known(OwnSandbox::Unknown, out),
             Some(AgentRequest::Turn) => {
                 // Codex took neither the turn nor its settings: the next turn brings them again.
@@ -141,13 +141,13 @@ impl CodexCodec {
                 self.changed.rules |= sent.rules;
                 self.turn_refused(refused, now, out);
             }
-            // The turn ended just before; what was wanted is so.
+            // The turn ended just before, as requested.
             Some(AgentRequest::Interrupt) if why.contains("no active turn") => {}
             Some(AgentRequest::Steer(Steered::Feedback { then })) => {
                 out.events.push(EventKind::Error(refused));
                 out.lines.push(then);
             }
-            // The turn ended just before, or is of a kind that takes nothing in: then it is the next prompt.
+            // The turn ended just before, or cannot be steered: send this as the next prompt.
             Some(AgentRequest::Steer(Steered::Prompt(prompt))) => self.prompt(&prompt, now, out),
             Some(AgentRequest::Interrupt | AgentRequest::Query(_)) | None => out.events.push(EventKind::Error(refused)),
         }

@@ -110,7 +110,7 @@ impl CodexCodec {
         }
     }
 
-    /// Says so where the sandbox that Codex uses cannot work, or stands in the way of the mode or of added folders.
+    /// Reports if Codex's sandbox does not work here, or defeats the mode or the added folders.
     pub(super) fn tell_sandbox(&mut self, out: &mut Step) {
         let known = match (self.settings.rules.sandbox, &self.exec, self.own_sandbox) {
             (Some(chosen), ..) => Some(chosen),

@@ -30,7 +30,7 @@ impl Threads {
         }
     }
 
-    /// What stands above the events of a conversation: nothing above our own, else the call that began it.
+    /// Parent of a conversation's events: none for our own, else the call that started it.
     pub(super) fn parent(&self, id: Option<&str>) -> Option<ToolId> {
         let id = id.filter(|id| !self.is_ours(Some(id)))?;
         Some(self.began_by.get(id).cloned().unwrap_or_else(|| id.into()))

@@ -16,7 +16,7 @@ pub(super) type OpenTool = emit::OpenTool<Native>;
 pub(super) struct Native {
     /// The changes it would make or made to files.
     pub(super) changes: Vec<FileChange>,
-    /// A process of its own stands behind it, which may outlive the turn.
+    /// The call runs in a process of its own, which may outlive the turn.
     process: bool,
     /// It has outlived its turn.
     runs_on: bool,

@@ -89,7 +89,7 @@ impl CodexCodec {
         }
     }
 
-    /// Codex's id of the running turn, once it has begun: it takes no interrupt before.
+    /// Codex's id of the running turn, once it has begun: before that, it refuses an interrupt.
     pub(super) fn begun_turn(&self) -> Option<&str> {
         self.turn.native_id.as_deref().filter(|_| self.emit.turns.is_open())
     }

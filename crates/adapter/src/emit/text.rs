@@ -81,7 +81,7 @@ impl Texts {
         out.events.push(voice.event(piece, true, Some(emitted.id.clone()), parent.cloned()));
     }
 
-    /// The whole text, so far or for good. Only what is new is emitted.
+    /// The whole text, so far or final. Emits only the new part.
     pub(crate) fn whole(
         &mut self,
         id: &str,

@@ -10,7 +10,8 @@ pub(crate) fn of_call(id: &str) -> Option<&str> {
     id.split_once("__").map(|(name, _)| name).filter(|name| !name.is_empty())
 }
 
-/// Server and tool of `mcp_SERVER_TOOL`. Both may hold underscores; the title, where there is one, tells them apart.
+/// Server and tool of `mcp_SERVER_TOOL`. Both may contain underscores; the title, if there is one, shows where to
+/// split.
 pub(crate) fn mcp<'a>(name: &'a str, title: Option<&str>) -> Option<(&'a str, &'a str)> {
     let rest = name.strip_prefix("mcp_")?;
     let titled = title.and_then(|title| {

@@ -38,7 +38,7 @@ pub(super) fn private(config: &SessionConfig, form: Form) -> Result<Private, Age
     let policy = policy(config);
     if !policy.is_empty() {
         let path = private.file(".toml", &policy)?;
-        // Not `--policy`: that would stand in place of the user's own rules.
+        // Not `--policy`: that would replace the user's own rules.
         private.args.extend(["--admin-policy".to_owned(), path]);
     }
     if form == Form::Acp && config.resume != Resume::New && must_name_server(config) {

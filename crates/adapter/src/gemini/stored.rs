@@ -19,7 +19,7 @@ use super::history::{Chat, chat_paths, chats_of, files};
 use super::settings::home;
 use crate::history::Here;
 
-/// What stands at the end of the name of a file that was resumed. Not of eight letters: those Gemini reads as an id.
+/// Suffix of the name of a file that was resumed. Not eight letters: Gemini would read those as an id.
 const APART: &str = "-kept";
 
 /// A conversation that is being resumed.
@@ -76,7 +76,7 @@ pub(crate) fn find(config: &mut SessionConfig) -> Result<Option<Stored>, AgentEr
 }
 
 impl Stored {
-    /// Names the conversation's files so that what becomes of an empty record does not become of them.
+    /// Renames the conversation's files, so that Gemini does not treat them like an empty record.
     fn set_apart(&self) -> io::Result<()> {
         for chat in files(&self.folder).iter().filter(|chat| chat.id == self.id) {
             let name = chat.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -101,7 +101,7 @@ impl Drop for Stored {
     }
 }
 
-/// Removes the empty records that stand beside a real one of the same conversation.
+/// Removes empty records of a conversation that also has a real one.
 fn tidy(folder: &Path) {
     let mut alike: HashMap<String, Vec<PathBuf>> = HashMap::new();
     for path in chat_paths(folder) {

@@ -47,7 +47,7 @@ impl StreamCodec {
         let text = self.emit.messages.closing_words().filter(|_| status == TurnStatus::Completed);
         let turn = TurnEnd {
             usage: stats.as_ref().map(|stats| usage(&stats.tokens)),
-            // A turn that failed is told to have taken no time.
+            // Gemini reports a duration of zero for a failed turn.
             duration_ms: stats.and_then(|stats| stats.duration_ms).filter(|millis| *millis > 0),
             model_usage: self.spent.models.clone(),
             text,

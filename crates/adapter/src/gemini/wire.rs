@@ -69,7 +69,7 @@ pub(super) struct ToolCall {
     pub(super) value: Option<Box<ToolCall>>,
 }
 
-/// What went wrong: the word for it stands under either name.
+/// What went wrong; the message may be in either field.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Failure {

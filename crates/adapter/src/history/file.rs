@@ -14,7 +14,7 @@ use crate::line::repaired;
 const READ: usize = 64 * 1024;
 /// How far a file is read to find out what it is about.
 const HEAD: u64 = 4 * 1024 * 1024;
-/// How much of its end is read to find out when it was last written to, and by which model.
+/// Bytes to read from the end of a file to find its last time and model.
 const TAIL: u64 = 256 * 1024;
 
 /// Lines one at a time, without the blank ones.
@@ -24,7 +24,7 @@ pub(crate) fn lines(path: &Path) -> io::Result<Lines> {
     Ok(lines_of(open(path)?))
 }
 
-/// The lines of whatever can be read. After an error there are none.
+/// The lines of any reader. Ends after an error.
 pub(crate) fn lines_of(mut file: impl Read + Send + 'static) -> Lines {
     let (mut buffer, mut chunk, mut over) = (LineBuffer::new(MAX_LINE), vec![0; READ], false);
     let lines = std::iter::from_fn(move || {
@@ -58,7 +58,7 @@ thread_local! {
     pub(crate) static OPENED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// Opens a file, and nothing that is none: a pipe would make us wait for whoever writes to it.
+/// Opens regular files only: a FIFO would block.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     #[cfg(test)]
     OPENED.with(|opened| opened.set(opened.get() + 1));

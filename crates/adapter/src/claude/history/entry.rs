@@ -314,7 +314,7 @@ impl Entries for Stored {
         match entry.kind() {
             "assistant" => self.assistant(line, &entry, parent, at, &mut out),
             "user" if entry.message().is_some() => self.user(line, &entry, parent, at, emitted),
-            // A line as it stands in the stream, where it begins a turn.
+            // A line in the stream's format, where it begins a turn.
             "system" if entry.text("subtype") == Some("init") => self.codec.init(entry.0.clone(), &mut out),
             "system" => self.system(&entry, at, &mut out),
             // What surrounds a sub-agent is not the user's.
@@ -339,7 +339,7 @@ impl Entries for Stored {
                 self.turn.is_idle = entry.kind() == "message";
                 out.events.extend(self.codec.decode(line, at).events);
             }
-            // Lines as they stand in the stream.
+            // Lines in the stream's format.
             _ => out.events.extend(self.codec.decode(line, at).events),
         }
         if main && let Some(uuid) = entry.string("uuid") {

@@ -43,7 +43,7 @@ pub(super) fn typed(text: &str) -> Typed {
     Typed::Prompt(text.to_owned())
 }
 
-/// What stands between the tags at the beginning of a text, or after other tags.
+/// Content of the tag at the beginning of a text, or after other tags.
 pub(super) fn inside<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
     if !text.starts_with('<') {
         return None;

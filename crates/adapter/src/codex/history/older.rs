@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::codex::wire::Fields;
 use crate::json::JsonFields as _;
 
-/// An entry, and whether it stands so in the file.
+/// An entry, and whether it is in the file in this form.
 pub(super) struct Entry {
     pub(super) fields: Fields,
     pub(super) as_written: bool,
