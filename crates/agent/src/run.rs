@@ -97,7 +97,7 @@ pub(crate) struct Runner {
     /// Number of the current model request; results of earlier ones are ignored.
     asking: u64,
     asked: Option<tokio::task::AbortHandle>,
-    /// Deadline of tools that were told to stop.
+    /// Deadline for tools that were asked to stop.
     patience: Option<Instant>,
     /// The user runs the call that is being prepared, so it is not asked about.
     by_user: bool,

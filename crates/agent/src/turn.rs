@@ -107,7 +107,7 @@ pub(crate) enum Effect {
         job: Job,
         consent: Consent,
     },
-    /// An answer holds for good, or for more than this once.
+    /// An answer that also holds for later calls.
     Always {
         option: multitap_event::OptionId,
         tool: String,
@@ -124,7 +124,7 @@ pub(crate) enum Effect {
     Stop,
 }
 
-/// What is to be stored. It comes along, since by the end of a step the conversation may have grown further.
+/// What to store. Part of the effect, because by the end of a step the conversation may have grown further.
 #[derive(Debug, PartialEq)]
 pub(crate) enum StoreUpdate {
     /// This message was added.

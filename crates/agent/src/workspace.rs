@@ -22,7 +22,7 @@ const MOST_LINKS: u32 = 40;
 pub(crate) struct Workspace {
     root: PathBuf,
     added: Vec<PathBuf>,
-    /// What `~` stands for.
+    /// The folder that `~` means.
     home: Option<PathBuf>,
 }
 

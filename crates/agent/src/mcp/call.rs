@@ -25,7 +25,7 @@ use crate::tool::{Outcome, ToolContext};
 const CALL_LIMIT: Duration = Duration::from_secs(600);
 /// How often a server may answer that it needs more from the user first.
 const MOST_ROUNDS: usize = 16;
-/// How long a server may take to hear that a call is off.
+/// How long to wait for a server to accept a cancellation.
 const CANCEL_LIMIT: Duration = Duration::from_secs(1);
 
 impl Server {
@@ -162,7 +162,7 @@ enum Round {
     Wants(InputRequiredResult),
 }
 
-/// Asks the user what a server wants to know. An error names what is not to be had here.
+/// Asks the user what a server wants to know. The error names what is not supported.
 async fn answers(asker: &Asker, requests: BTreeMap<String, InputRequest>) -> Result<InputResponses, &'static str> {
     let mut answers = InputResponses::new();
     for (key, request) in requests {

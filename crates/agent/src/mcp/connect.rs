@@ -38,7 +38,7 @@ const END_SHOWS: Duration = Duration::from_millis(500);
 const MOST_TOOLS: usize = 512;
 const MOST_PAGES: usize = 64;
 
-/// Where calls go, where it is told how they get on, and where what a server asks goes.
+/// Channels of a connection: for calls, for their progress, and for questions of the server.
 #[derive(Debug, Clone)]
 pub(super) struct Connection {
     pub(super) peer: Peer<RoleClient>,

@@ -39,7 +39,7 @@ impl Asker {
         &self.server
     }
 
-    /// Whether the user is being asked: the time of a call stands still meanwhile.
+    /// Whether the user is being asked: the call's timeout is paused meanwhile.
     pub(super) fn is_waiting(&self) -> bool {
         self.open.load(Ordering::Acquire) > 0
     }

@@ -91,7 +91,7 @@ impl State {
 }
 
 impl Server {
-    /// Starts to connect. The task ends when it is told to, or when the last handle is dropped.
+    /// Starts to connect. The task ends when it is stopped, or when the last handle is dropped.
     pub(super) fn start(
         name: &str,
         config: McpServer,

@@ -36,7 +36,7 @@ pub(crate) fn vendor_of(model: &str) -> Option<Vendor> {
     }
 }
 
-/// The model's context window, as far as its family tells; too small rather than too large.
+/// The model's context window, guessed from its family; rather too small than too large.
 pub(crate) fn window(vendor: Vendor, model: &str) -> Option<u64> {
     match vendor {
         Vendor::Anthropic => Some(match claude(model)? {
@@ -71,10 +71,10 @@ fn openai_window(model: &str) -> Option<u64> {
     }
 }
 
-/// How a model is told to think.
+/// How to configure a model's thinking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Thinking {
-    /// It decides by itself, and can be told how hard to try. `off` says how to switch thinking off.
+    /// It decides by itself, and accepts an effort level. `off` says how to switch thinking off.
     Adaptive { off: Off },
     /// It takes a number of tokens, and does not think without one.
     Budget,

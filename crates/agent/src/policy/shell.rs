@@ -12,7 +12,7 @@ pub(super) enum Blocked<'a> {
     CannotTell,
 }
 
-/// With more commands than this, an answer for good is about exactly this shell command.
+/// With more commands than this, an "always" answer covers exactly this shell command.
 const MANY: usize = 4;
 
 /// Programs whose first argument is a subcommand.

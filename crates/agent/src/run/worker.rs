@@ -227,7 +227,7 @@ impl Runner {
         Ok(EditedCall::new(job.title(), arguments, job.details()))
     }
 
-    /// Turns an answer for good into a rule.
+    /// Turns an "always" answer into a rule.
     pub(super) async fn always(&mut self, option: &OptionId, tool: &str, job: &Job) -> Result<(), OwnerGone> {
         // Do not run what has been denied meanwhile.
         if matches!(self.policy.judge(tool, job), Verdict::Deny(_)) {

@@ -49,7 +49,7 @@ pub(crate) struct Change {
     after: String,
     /// The message for the model when it is made.
     done: String,
-    /// What the model wanted to write, if the user replaced it.
+    /// The model's original text, if the user replaced it.
     meant: Option<String>,
     /// What people see, computed once: a diff of large texts is expensive.
     sides: Box<ChangePreview>,

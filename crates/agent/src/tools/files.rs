@@ -53,7 +53,7 @@ impl Files {
         prepared.unwrap_or_else(|broke| Err(BadCall(format!("the tool broke off: {broke}"))))
     }
 
-    /// Runs a job on such a thread. Dropping the future tells the job to stop.
+    /// Runs a job on such a thread. Dropping the future stops the job.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         job: T,

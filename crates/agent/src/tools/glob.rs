@@ -232,7 +232,7 @@ mod tests {
             let mut made = BTreeSet::new();
             for path in &paths {
                 let whole = scene.path(path);
-                // Where a file stands there can be no folder.
+                // A file cannot contain anything.
                 if std::fs::create_dir_all(whole.parent().unwrap()).is_ok() && std::fs::write(&whole, "").is_ok() {
                     made.insert(path.clone());
                 }

@@ -43,7 +43,7 @@ pub(super) enum Content {
     Binary,
 }
 
-/// Lines of a text, and what is to be said about them.
+/// Lines of a text, and notes about them for the model.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Page {
     pub(super) text: String,
@@ -139,7 +139,7 @@ struct Line {
 }
 
 impl<R: BufRead> Lines<'_, R> {
-    /// The requested page, read to the end of the file if lines are to be counted; `None` for binary data.
+    /// The requested page; reads to the end of the file if the lines must be counted. `None` for binary data.
     fn page(&mut self, wanted: LineRange, count: bool) -> io::Result<Option<Page>> {
         let mut page = Page { skipped: wanted.skip, crlf: true, ..Page::default() };
         let mut seen = 0;

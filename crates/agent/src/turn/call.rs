@@ -288,7 +288,7 @@ impl Machine {
         }
     }
 
-    /// Ends every call that does not run yet. Running ones have been told to stop, and still report.
+    /// Ends every call that does not run yet. Running ones were asked to stop, and still report.
     pub(super) fn stop_calls(&mut self, now: &mut StepContext<'_>, out: &mut Vec<Effect>) -> Remaining {
         let Some(work) = self.work() else { return Remaining::Nothing };
         let (running, idle) = std::mem::take(&mut work.active).into_iter().partition(|active| active.runs);

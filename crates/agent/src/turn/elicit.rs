@@ -43,7 +43,7 @@ impl Machine {
 }
 
 impl Active {
-    /// The call is over, or is told to stop: so is what is asked for it.
+    /// The call has ended or was asked to stop: withdraws its questions.
     pub(super) fn withdraw_elicited(&mut self, why: &str, out: &mut Vec<Effect>) {
         withdraw(std::mem::take(&mut self.elicited), why, out);
     }

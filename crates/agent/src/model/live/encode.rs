@@ -192,7 +192,7 @@ impl Encoder<'_> {
             ContentPart::ToolResponse(ToolResponse::new(&answer.id, reported(answer)).with_fn_name(&answer.name))
         };
         let mut messages = vec![ChatMessage::tool(answers.iter().map(response).collect::<Vec<_>>())];
-        // These APIs take no pictures in a result: they follow it.
+        // These APIs accept no images in a tool result: send them after it.
         let pictures: Vec<_> = answers.iter().filter(|answer| !answer.images.is_empty()).collect();
         if !pictures.is_empty() {
             let shown = pictures.into_iter().flat_map(|answer| {

@@ -61,7 +61,7 @@ fn with_schema(options: ChatOptions, request: &Request) -> ChatOptions {
     }
 }
 
-/// Effort for models that take no number of tokens.
+/// Effort for models that do not accept a number of tokens.
 fn effort(tokens: u32) -> &'static str {
     match tokens {
         0..=4_000 => "low",

@@ -11,7 +11,7 @@ const HIDDEN: [&str; 8] = ["script", "style", "noscript", "template", "svg", "if
 
 pub(super) fn text(html: &str) -> String {
     let mut emitter = DefaultEmitter::default();
-    // The content of scripts and the like is no markup.
+    // The content of scripts and similar elements is not markup.
     emitter.naively_switch_states(true);
     let mut page = Page::default();
     for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
