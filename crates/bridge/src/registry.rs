@@ -25,7 +25,7 @@ pub(crate) struct Registry {
     changes: watch::Sender<u64>,
 }
 
-/// The registry takes no more agents.
+/// The registry is full.
 #[derive(Debug, thiserror::Error)]
 #[error("there are {MOST_AGENTS} agents already: unload one first")]
 pub(crate) struct Full;
@@ -113,7 +113,7 @@ impl Registry {
     }
 }
 
-/// How long to wait after so many failures.
+/// How long to wait after this many failures.
 pub(crate) fn retry_after(failures: u32) -> Duration {
     FIRST_RETRY.saturating_mul(1 << failures.saturating_sub(1).min(16)).min(LONGEST_RETRY)
 }

@@ -60,7 +60,7 @@ pub(crate) enum RunEnd {
 }
 
 impl Runs {
-    /// Sends a message and follows what comes of it.
+    /// Sends a message and follows its task.
     pub(crate) fn start(&self, agent: &Arc<RemoteAgent>, client: &Client, send: SendMessage) -> Arc<Run> {
         let collected = Collected::of(send.message.task_id.clone(), send.message.context_id.clone());
         let run = Arc::new(Run {

@@ -25,7 +25,7 @@ impl Action {
     const ALL: [Self; 6] =
         [Self::SendMessage, Self::GetTask, Self::CancelTask, Self::ListTasks, Self::GetArtifact, Self::Connect];
 
-    /// What stands behind the agent's name.
+    /// Suffix after the agent's name.
     fn suffix(self) -> &'static str {
         match self {
             Self::SendMessage => "_sendMessage",
