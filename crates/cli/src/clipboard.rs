@@ -96,7 +96,7 @@ impl ClipboardTool {
     }
 }
 
-/// The desktop of this terminal, as far as the environment tells.
+/// The desktop of this terminal, guessed from the environment.
 struct Desktop {
     /// The programs to try, best first.
     ways: Vec<ClipboardTool>,

@@ -42,7 +42,7 @@ pub(crate) struct Host {
     stop: CancellationToken,
 }
 
-/// A running session, and the note by which others find it.
+/// A running session, and the file that lets other processes find it.
 #[derive(Debug)]
 pub(crate) struct StartedSession {
     pub(crate) session: AgentSession,

@@ -58,7 +58,7 @@ pub(crate) fn agent(chosen: Option<&str>, settings: &Settings) -> Result<AgentKi
     }
     for (info, default) in AgentInfo::programs() {
         let program = program(info.agent, settings);
-        // Somebody who names a program wants that agent, and to hear if it is not there.
+        // Somebody who names a program wants that agent, or an error if it is missing.
         if program.found.is_some() || program.named {
             return Ok(default.kind.clone());
         }

@@ -1,4 +1,4 @@
-//! The note of a live session in the user's data folder, by which other processes find it.
+//! A live session's file ("note") in the user's data folder, with which other processes find the session.
 
 use std::fs;
 use std::io::{self, Write as _};

@@ -96,7 +96,7 @@ async fn show(found: AttachTarget, args: &AttachArgs) -> Result<Exit, Problem> {
         me: ClientRef::new(who(), Way::Terminal),
         folder: found.folder.as_deref().map_or_else(|| found.address.way.to_string(), short),
         branch: branch::of(found.folder.clone()),
-        // Where the folder is not known, the address stands in its place.
+        // If the folder is not known, the address is shown instead.
         address: (found.folder.is_some() && matches!(found.address.way, Road::Tcp { .. }))
             .then(|| found.address.way.to_string()),
         preferences,
