@@ -1,4 +1,4 @@
-//! What can go wrong with an agent, told apart by what somebody would do about it.
+//! Errors of agents, classified by what a user would do about them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

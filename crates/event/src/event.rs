@@ -25,7 +25,7 @@ pub struct Event {
     pub seq: u64,
     #[serde(flatten, deserialize_with = "legacy::kind")]
     pub kind: EventKind,
-    /// The native lines it came from, when the session keeps them. A line stands in exactly one event.
+    /// The native lines it came from, when the session keeps them. Each line is in exactly one event.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<String>")]
     pub raw: Vec<Arc<str>>,
@@ -66,7 +66,7 @@ pub enum EventKind {
     RuleRevoked(Rule),
     /// A notice for people.
     System(SystemNote),
-    /// A native line that tells nothing of its own; only there when native lines are kept.
+    /// A native line that has no event of its own; emitted only when native lines are kept.
     RawDelta {
         /// The line's own type, where it has one.
         native_type: Option<String>,

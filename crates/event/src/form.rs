@@ -133,7 +133,7 @@ pub fn answer_option(index: usize) -> String {
     format!("answer_{}", index + 1)
 }
 
-/// The label that an option of a single question stands for.
+/// The label that an option of a single question chooses.
 fn chosen<'a>(asked: &'a AskedQuestion, option: &OptionId) -> Option<&'a str> {
     let index = (0..asked.labels.len()).find(|index| option.as_str() == answer_option(*index))?;
     Some(asked.labels[index].as_str())

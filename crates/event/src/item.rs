@@ -1,4 +1,4 @@
-//! The things events tell of: text, thoughts, tool calls, file changes, plans, turns and sessions.
+//! What events are about: text, reasoning, tool calls, file changes, plans, turns and sessions.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -189,7 +189,7 @@ pub enum ToolOutcome {
     Failed,
     /// Somebody or some rule said no.
     Denied,
-    /// The turn was cancelled, or the agent never told how it ended.
+    /// The turn was cancelled, or the agent never reported how the call ended.
     Cancelled,
 }
 
@@ -234,7 +234,7 @@ pub enum FileChangeType {
     Deleted,
 }
 
-/// The agent's plan as it stands now; replaces the one before.
+/// The agent's current plan; replaces the previous one.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -286,7 +286,7 @@ pub struct TurnEnd {
     pub native_status: Option<String>,
     /// How often the model was asked.
     pub num_turns: Option<u64>,
-    /// The answer as the output schema wanted it.
+    /// The answer in the form of the output schema.
     pub structured_output: Option<Value>,
     /// Calls that were refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -18,7 +18,7 @@ pub struct AgentLink {
     pub commands: mpsc::Sender<Command>,
     /// Whether the agent takes [`Command::Steer`].
     pub steers: bool,
-    /// Judges edited answers before they count. Closed: the agent takes none.
+    /// Checks edited answers before they count. Closed: the agent accepts none.
     pub reviews: mpsc::Sender<EditReview>,
 }
 
@@ -26,7 +26,7 @@ pub struct AgentLink {
 pub struct AgentEnd {
     pub events: mpsc::Sender<Draft>,
     pub commands: mpsc::Receiver<Command>,
-    /// An agent that drops it takes no edited answers.
+    /// An agent that drops it accepts no edited answers.
     pub reviews: mpsc::Receiver<EditReview>,
 }
 

@@ -1,4 +1,4 @@
-//! An MCP server that an agent is given: how it is reached, and what is to be done with its tools.
+//! An MCP server that an agent is given: how to reach it, and which of its tools may be used how.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +20,7 @@ pub struct McpServer {
 }
 
 impl McpServer {
-    /// Whether a tool of the server is to be there.
+    /// Whether the agent may see this tool of the server.
     pub fn offers(&self, tool: &str) -> bool {
         let named = |list: &[String]| list.iter().any(|name| name == tool);
         self.include_tools.as_deref().is_none_or(named) && !named(&self.exclude_tools)

@@ -26,7 +26,7 @@ pub enum ApprovalMode {
     DontAsk,
 }
 
-/// What an agent is told for a unified mode: its own word, and a sandbox where the mode implies one.
+/// An agent's form of a unified mode: its own word, and a sandbox if the mode implies one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NativeMode {
     pub word: &'static str,

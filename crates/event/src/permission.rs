@@ -475,7 +475,7 @@ pub enum Refused {
     },
 }
 
-/// What a late answer is told of the ruling: who, through which door, with which option, when.
+/// What a late answer learns about the ruling: who, through which door, with which option, when.
 fn who_settled<S: serde::Serializer>(ruling: &Ruling, serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]

@@ -11,11 +11,11 @@ use serde_with::skip_serializing_none;
 pub struct TokenUsage {
     pub input_tokens: u64,
     pub output_tokens: u64,
-    /// Input tokens read from a cache, where the agent tells.
+    /// Input tokens read from a cache, if the agent reports them.
     pub cached_tokens: Option<u64>,
-    /// Input tokens written to a cache, where the agent tells.
+    /// Input tokens written to a cache, if the agent reports them.
     pub cache_creation_tokens: Option<u64>,
-    /// Output tokens spent on thinking, where the agent tells.
+    /// Output tokens spent on thinking, if the agent reports them.
     pub reasoning_tokens: Option<u64>,
     /// The agent's own total, or input plus output.
     pub total_tokens: u64,
@@ -49,7 +49,7 @@ impl TokenUsage {
     }
 }
 
-/// What one model used, for agents that tell models apart.
+/// Usage of one model, for agents that report it per model.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -97,7 +97,7 @@ fn marked(text: &str, breaks: Breaks) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// What stands before a character that may belong to it.
+/// The character before one that may combine with it.
 #[derive(Default)]
 struct Before {
     last: Option<char>,
@@ -112,7 +112,7 @@ struct Before {
 const MOST_JOINED: usize = 4;
 
 impl Before {
-    /// What stands before the next character.
+    /// The character before the next one.
     fn and(&self, c: char, stays: bool) -> Self {
         let is_joiner = c == '\u{200d}';
         let is_emoji = stays && (is_pictograph(c) || (self.is_emoji && is_selector(c)));

@@ -49,11 +49,11 @@ pub enum FieldType {
     },
     /// The labels are `yes` and `no`.
     Boolean,
-    /// One of these. The n-th label of the question stands for the n-th value.
+    /// One of these. The question's n-th label means the n-th value.
     Select {
         values: Vec<String>,
     },
-    /// Several of these; any texts if there are none.
+    /// Several of these; any texts if the list is empty.
     MultiSelect {
         values: Vec<String>,
         min_items: Option<u64>,
@@ -142,7 +142,7 @@ fn kind(schema: &Map<String, Value>) -> &str {
     }
 }
 
-/// What can be chosen: labels, and the values they stand for. Titles are in `oneOf`, `anyOf` or `enumNames`.
+/// What can be chosen: labels, and the values they mean. Titles are in `oneOf`, `anyOf` or `enumNames`.
 fn offered(schema: &Map<String, Value>) -> (Vec<String>, Vec<String>) {
     let list = |key: &str| schema.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let names = list("enumNames");
@@ -170,7 +170,7 @@ fn offered(schema: &Map<String, Value>) -> (Vec<String>, Vec<String>) {
 }
 
 impl FormField {
-    /// An answer as the value to submit, or why it is none.
+    /// Converts an answer to the value to submit, or says why it is invalid.
     pub(super) fn value(&self, given: &Value, asked: &AskedQuestion) -> Result<Value, String> {
         let wrong = |takes: String| {
             let given = match given {
