@@ -104,7 +104,7 @@ pub enum OpenError {
     ShutDown,
 }
 
-/// Keeps a session among the live ones until its task ends, even by a panic, so that nobody waits for it in vain.
+/// Keeps a session among the live ones until its task ends, even by a panic, so that nobody waits for it forever.
 struct Place {
     hub: Hub,
     id: SessionId,

@@ -114,7 +114,7 @@ pub struct Joined {
     pub feed: Feed,
     /// The state when it joined, unless it gets the whole log.
     pub snapshot: Option<Box<State>>,
-    /// The place it named is not in this log: the snapshot stands for the missing events.
+    /// The client's position is not in this log: the snapshot replaces the missing events.
     pub gap: Option<ReplayGap>,
     pub epoch: u64,
 }

@@ -106,7 +106,7 @@ impl Reader {
         self.aside.store(false, Ordering::Release);
     }
 
-    /// The number after which it wants events; `None` if it stands aside.
+    /// The number after which it wants events; `None` if it wants none now.
     fn wants_after(&self) -> u64 {
         if self.aside.load(Ordering::Acquire) { u64::MAX } else { self.cursor() }
     }

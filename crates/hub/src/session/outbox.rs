@@ -120,7 +120,7 @@ impl Outbox {
         self.waiting.is_empty() && self.flight.is_none()
     }
 
-    /// Returns when a batch has landed; never, while there is none. Cancel safe.
+    /// Returns when a batch was written; pending while there is none. Cancel safe.
     pub(super) async fn landed(&mut self, state: &State) -> Landed {
         loop {
             self.set_off(state);

@@ -44,7 +44,7 @@ impl SessionTask {
                 let why = format!("nobody answered within {patience} s");
                 let decide = Decide::new(id, choice.id.clone()).with_feedback(why);
                 if self.decide(decide, host()).is_err() {
-                    // The agent takes no command now; another attempt follows soon.
+                    // The agent accepts no command now; another attempt follows soon.
                     self.deadlines.push((id.clone(), Instant::now() + SWEEP));
                 }
             }
