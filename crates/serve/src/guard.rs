@@ -32,7 +32,7 @@ use crate::http::{Entrance, problem_with};
 
 /// The subprotocol that a WebSocket of ours is answered with.
 pub const SUBPROTOCOL: &str = "multitap.v1";
-/// What stands before a token among the subprotocols that are offered.
+/// Prefix of a token among the offered subprotocols.
 const BEARER: &str = "bearer.";
 /// The longest name of a client.
 const LONGEST_NAME: usize = 64;
@@ -47,7 +47,7 @@ const EXPOSED: &str = "ETag, A2A-Version, A2A-Extensions, X-A2A-Extensions, Mcp-
 /// Who may come in, from where, by which name.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
-    /// Names by which clients may call this door beside its own: `NAME`, at any port, or `NAME:PORT`.
+    /// Additional names that clients may use for this door: `NAME`, at any port, or `NAME:PORT`.
     pub allow_hosts: Vec<String>,
     /// Origins of pages that may use it: `https://NAME[:PORT]`.
     pub allow_origins: Vec<String>,

@@ -115,7 +115,7 @@ fn find(door: &Shared, wanted: &Wanted) -> Result<Option<Session>, String> {
     }
 }
 
-/// What a client is told that begins to speak ACP.
+/// Error for a client that begins to speak ACP.
 pub(crate) fn acp_refusal(method: &str) -> Option<&'static str> {
     let why = "initialize: ACP is not supported on this connection yet";
     (method == "initialize").then_some(why)

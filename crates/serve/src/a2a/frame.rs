@@ -142,7 +142,7 @@ impl Frame {
         Self { cursor, at, scope, body, ends: None, question: None, bytes, written: Default::default() }
     }
 
-    /// The frame as JSON, as it stands in `result` or `params.event`.
+    /// The frame as JSON, as sent in `result` or `params.event`.
     pub(crate) fn json(&self, form: Form) -> &str {
         self.written[form.index()].get_or_init(|| {
             let template = TextTemplate::matches(self)

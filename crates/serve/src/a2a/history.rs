@@ -125,7 +125,7 @@ impl TaskRange {
         Ok(told)
     }
 
-    /// Enough events for so many messages: back to as many prompts.
+    /// Enough events for this many messages: back to as many prompts.
     async fn entries(&self, messages: usize) -> Result<Vec<Entry>, JournalError> {
         let mut before = self.last.map_or(u64::MAX, |last| last.saturating_add(1));
         let mut pages: Vec<Vec<Entry>> = Vec::new();

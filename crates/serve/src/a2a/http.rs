@@ -22,7 +22,7 @@ static EXTENSIONS: [HeaderName; 2] =
     [HeaderName::from_static("a2a-extensions"), HeaderName::from_static("x-a2a-extensions")];
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// What stands in the address.
+/// Parameters in the address.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct Params {
     /// `coderAgent`: frames in the shipped spelling.
@@ -61,7 +61,7 @@ async fn answer(door: &Shared, caller: Caller, params: &Params, headers: &Header
     let dialect = Request::dialect_of(&method).unwrap_or(fallback);
     let is_stream = sse::is_streaming(&method);
     let refuse = |error: &Error| {
-        // Clients of 0.3 take nothing but a stream for the answer to a request for one.
+        // Clients of 0.3 accept only a stream as the response to a request for one.
         if is_stream && dialect == Dialect::V0_3 {
             sse::refuse(dialect, &id, error)
         } else {

@@ -149,7 +149,7 @@ impl Projector {
         self.tools.forget();
     }
 
-    /// When something is to be shown although nothing happened.
+    /// When to emit a frame although nothing happened.
     pub(crate) fn due(&self) -> Option<Timestamp> {
         self.tools.due()
     }

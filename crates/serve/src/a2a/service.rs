@@ -223,7 +223,7 @@ impl Service {
     }
 }
 
-/// A client that relies on push notifications would wait in vain.
+/// A client that relies on push notifications would wait forever.
 fn no_push() -> Error {
     Error::new(
         ErrorKind::PushNotSupported,

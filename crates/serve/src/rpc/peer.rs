@@ -108,7 +108,7 @@ impl<T: 'static> Peer<T> {
         }
     }
 
-    /// Works on an open request; [`Self::next`] returns what comes of it.
+    /// Works on an open request; [`Self::next`] returns the result.
     pub(crate) fn spawn(&mut self, id: RequestId, work: impl Future<Output = T> + Send + 'static) {
         let (work, abort) = abortable(work);
         self.aborts.insert(id.clone(), abort);

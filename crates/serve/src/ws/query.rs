@@ -1,4 +1,4 @@
-//! What stands in the address of a WebSocket. Pure. The guard has read `client` and `role` already.
+//! Parameters in the address of a WebSocket. Pure. The guard has read `client` and `role` already.
 
 use multitap_a2a::Dialect;
 use multitap_a2a::devtool::{Spelling, coder};
@@ -9,7 +9,7 @@ use crate::a2a::{Cursor, Form, NoCursor};
 /// How much of a wrong value is repeated.
 const REPEATED: usize = 100;
 
-/// What the client wants to hear, and how.
+/// What the client wants to receive, and in which form.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Wanted {
     pub(super) speech: Speech,

@@ -325,7 +325,7 @@ fn edited(asked: &Details, runs: &Details, new_content: Option<&String>) -> Deta
     details
 }
 
-/// The call that stands for a question without one.
+/// A tool call made up for a question without one.
 fn made_up(question: &Question, tool_id: ToolId) -> ToolStarted {
     ToolStarted {
         tool_id,
