@@ -15,7 +15,7 @@ const ROWS: usize = 16;
 static ONE: LazyLock<String> = LazyLock::new(|| statement(1));
 static MANY: LazyLock<String> = LazyLock::new(|| statement(ROWS));
 
-/// A statement that inserts so many entries.
+/// A statement that inserts this many entries.
 fn statement(rows: usize) -> String {
     let rows: Vec<String> = (1..=rows).map(|row| format!("(?1, ?{}, ?{})", 2 * row, 2 * row + 1)).collect();
     format!("INSERT INTO events (session, seq, json) VALUES {}", rows.join(", "))

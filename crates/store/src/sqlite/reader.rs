@@ -105,7 +105,7 @@ pub(super) fn page(connection: &Connection, id: &SessionId, part: Part) -> Resul
     Ok(Page { entries, last_seq: number(last_seq) })
 }
 
-/// Entries of so many bytes, but at least one.
+/// Entries of at most this many bytes, but at least one entry.
 fn take(mut rows: Rows<'_>, bytes: usize) -> rusqlite::Result<Vec<Entry>> {
     let mut entries = Vec::new();
     let mut taken = 0;
@@ -122,7 +122,7 @@ fn take(mut rows: Rows<'_>, bytes: usize) -> rusqlite::Result<Vec<Entry>> {
 
 pub(super) fn list(connection: &Connection, this: &Process, filter: &Filter) -> Result<Vec<SessionRecord>, StoreError> {
     let limit = filter.limit.unwrap_or(usize::MAX);
-    // SQLite cannot tell which processes live; where that does not matter it need not sort more than is wanted.
+    // SQLite cannot know which processes live. If that does not matter, it can apply the limit itself.
     let rows = if filter.interrupted { -1 } else { i64::try_from(limit).unwrap_or(-1) };
     let select = format!(
         "{SESSION} WHERE (?1 IS NULL OR folder = ?1) AND (NOT ?2 OR open) ORDER BY updated DESC, key DESC LIMIT ?3"

@@ -70,7 +70,7 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Limits the file to about so many bytes, or to its current size.
+/// Limits the file to about this many bytes, or to its current size.
 pub(super) fn limit(connection: &Connection, bytes: u64) -> rusqlite::Result<()> {
     let page: u64 = connection.query_row("PRAGMA page_size", [], |row| row.get::<_, u32>(0).map(u64::from))?;
     connection.execute_batch(&format!("PRAGMA max_page_count = {}", bytes.div_ceil(page).max(1)))
