@@ -90,7 +90,7 @@ impl Model {
     }
 }
 
-/// Applies what happened, and returns what is to be done. `layout` is that of the frame which the user sees.
+/// Applies what happened, and returns what to do. `layout` is that of the frame which the user sees.
 pub(crate) fn update(model: &mut Model, layout: &Layout, msg: Msg) -> Vec<Effect> {
     match msg {
         Msg::Event(event) => return on_event(model, &event),

@@ -35,7 +35,7 @@ pub(crate) fn with_marked_blanks(command: &str) -> String {
     shown
 }
 
-/// Markdown and the like, before it is parsed.
+/// Markdown and similar text, before it is parsed.
 pub(crate) fn unescaped(text: &str) -> Cow<'_, str> {
     visible(text)
 }

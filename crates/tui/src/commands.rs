@@ -72,7 +72,7 @@ pub(crate) fn find(line: &str) -> Option<(Own, &str)> {
     Some((own, argument.trim()))
 }
 
-/// The name of the command that a line seems to be. A path or a comment is none.
+/// The name of the command that a line seems to be. A path or a comment is not a command.
 pub(crate) fn name(line: &str) -> Option<&str> {
     let name = line.trim_start().strip_prefix('/')?.split(char::is_whitespace).next()?;
     let is_name = |c: char| c.is_alphanumeric() || "-_:.$?".contains(c);

@@ -9,7 +9,7 @@ use crate::app::step;
 use crate::commands::{self, Offered};
 use crate::files::SHOWN;
 
-/// What is to be completed, from the byte where it begins to the cursor.
+/// What to complete, from the byte where it begins to the cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(crate) from: usize,
@@ -112,7 +112,7 @@ impl Completion {
     }
 }
 
-/// What is to be completed before the cursor.
+/// What to complete before the cursor.
 pub(crate) fn wanted(text: &str, cursor: usize) -> Option<Wanted> {
     let before = &text[..cursor];
     if let Some(rest) = before.strip_prefix('/')

@@ -20,7 +20,7 @@ pub(crate) enum Effect {
     Kick(ClientId),
     /// Look for files.
     Find(Wanted),
-    /// Read a picture. If the file is none and its path was pasted, the path is inserted as text.
+    /// Read an image. If the file is not an image and its path was pasted, insert the path as text.
     Picture {
         path: String,
         pasted: Option<String>,
@@ -69,7 +69,7 @@ pub(crate) enum Edited {
     },
 }
 
-/// How a screen was left, and what is to become of its session.
+/// How the user left a screen, and what to do with its session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScreenExit {
     /// The session ends if it is ours.

@@ -66,7 +66,7 @@ impl History {
         Some(bare(prompt)).filter(|words| !words.trim().is_empty() && words.len() <= LONGEST)
     }
 
-    /// Adds a text that was not sent: the next step up leads to it. The draft of a walk stays.
+    /// Adds a text that was not sent: pressing Up next recalls it. The draft of a walk through the history stays.
     pub(crate) fn add_unsent(&mut self, prompt: Prompt) {
         self.entries.push(prompt);
         self.at = self.at.map(|_| self.entries.len());
@@ -150,7 +150,7 @@ impl History {
     }
 }
 
-/// The text of a prompt without the words that stand for pictures.
+/// The text of a prompt without the placeholders of images.
 fn bare(prompt: &Prompt) -> String {
     if prompt.images.is_empty() { prompt.text.clone() } else { Composer::of(prompt).without_pictures().whole() }
 }

@@ -34,7 +34,7 @@ struct Page {
     /// The current line.
     spans: Vec<Span<'static>>,
     styles: Vec<Style>,
-    /// What stands before each line: quotes and the indentation of lists.
+    /// Prefix of each line: quote marks and the indentation of lists.
     margins: Vec<Margin>,
     /// Open quotes and lists that are not indented.
     too_deep: usize,
@@ -53,7 +53,7 @@ struct Page {
     shown: usize,
 }
 
-/// What stands before the lines of a quote or an item: on the first of them, and on the others.
+/// Prefix of the lines of a quote or an item: of the first line, and of the others.
 struct Margin {
     first: Option<String>,
     rest: String,

@@ -55,7 +55,7 @@ pub(crate) struct Transcript {
     last_error: Option<String>,
     /// The cells of this turn's texts: any of them may be retracted.
     texts: Vec<(MessageId, i64)>,
-    /// The text that still grows. What others do meanwhile stands after it.
+    /// The text that still grows. Notes about other clients are shown after it.
     open_text: Option<OpenText>,
     /// Something began after the first event: a text from before it cannot go on.
     has_begun: bool,

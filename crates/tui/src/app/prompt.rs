@@ -32,7 +32,7 @@ pub(crate) struct PromptInput {
 }
 
 impl PromptInput {
-    /// What is to be completed at the cursor.
+    /// What to complete at the cursor.
     fn wanted(&self) -> Option<Wanted> {
         complete::wanted(self.composer.text(), self.composer.cursor())
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use multitap_event::{Image, Prompt};
 
-/// The words that stand for a picture begin like this.
+/// Beginning of an image's placeholder.
 const PICTURE: &str = "[Image #";
 
 /// A text, and the blocks in it.
@@ -16,7 +16,7 @@ pub(super) struct Piece {
     blocks: Vec<Block>,
 }
 
-/// A block, and the range of the words that stand for it.
+/// A block, and the range of its placeholder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Block {
     at: Range<usize>,

@@ -28,7 +28,7 @@ use crate::wrap::wrap;
 /// Margin and style of a text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TextStyle {
-    /// An empty line stands before it.
+    /// An empty line comes before it.
     pub(crate) apart: bool,
     /// The sign before its first line, and its width: the other lines are indented by it.
     pub(crate) sign: &'static str,

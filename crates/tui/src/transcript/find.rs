@@ -89,7 +89,7 @@ impl Cell {
             }
             Self::Text { text, .. } => {
                 let text = text.to_lowercase();
-                // Markup or the end of a line may stand between the words. Tried last: it costs ten times as much.
+                // Markup or the end of a line may come between the words. Tried last: it costs ten times as much.
                 let has_each = || words.contains(' ') && words.split(' ').all(|word| text.contains(word));
                 text.contains(words)
                     || has_each() && text.replace(['*', '`', '~'], "").replace('\n', " ").contains(words)

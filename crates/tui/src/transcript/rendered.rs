@@ -100,7 +100,7 @@ impl Rendered {
         shown.extend(wrap(hint, self.key.columns, 2));
         let first = shown.len();
         shown.extend(lines[kept + hidden..].iter().cloned());
-        // The sign stands before the first line that is shown.
+        // The sign comes before the first line that is shown.
         let sign = Span::styled(format!("{margin}{SIGN}"), self.theme.thought());
         if !has_subject
             && let Some(before) = shown.get_mut(first).and_then(|line| line.spans.first_mut())

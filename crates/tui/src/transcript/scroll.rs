@@ -183,7 +183,7 @@ impl Transcript {
         self.at(self.base, 0, shape)
     }
 
-    /// Where the end is now. A text that still grows may stand before notes about others.
+    /// Where the end is now. A text that still grows may come before notes about other clients.
     pub(crate) fn mark(&self, shape: Shape) -> Mark {
         let last = self.end() - 1;
         let cell = self.open_text.as_ref().map_or(last, |open| open.at.min(last));
