@@ -106,7 +106,7 @@ pub enum Act {
     Line(String),
     /// Prints a line that is no JSON.
     Garbage,
-    /// Prints a line of so many mebibytes.
+    /// Prints a line of this many mebibytes.
     LongLine { mebibytes: usize },
     /// Prints a line that is no UTF-8.
     InvalidUtf8,

@@ -30,7 +30,7 @@ pub struct Fixture {
 #[serde(untagged)]
 pub enum Exit {
     Code(i32),
-    /// In words, where a number does not tell it.
+    /// In words, where a number does not say it.
     Told(String),
     Unknown,
 }
@@ -149,7 +149,7 @@ impl Fixture {
         self.way(Direction::In).filter(|line| *line != END_OF_INPUT)
     }
 
-    /// Its stdout as JSON; lines that are none are left out.
+    /// Its stdout as JSON; lines that are not JSON are left out.
     pub fn messages(&self) -> impl Iterator<Item = Value> {
         self.stdout().filter_map(|line| serde_json::from_str(line).ok())
     }

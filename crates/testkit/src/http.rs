@@ -24,7 +24,7 @@ impl HttpClient {
         Self { port, headers: Vec::new() }
     }
 
-    /// The same, with one more header on every request. It stands in place of an earlier one of that name.
+    /// The same, with one more header on every request. It replaces an earlier one of that name.
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.headers.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
@@ -93,7 +93,7 @@ pub struct Response {
 struct Body {
     input: BufReader<TcpStream>,
     is_chunked: bool,
-    /// Of the chunk, or of the whole body, where its length was told.
+    /// Bytes left of the chunk, or of the whole body if its length is known.
     left: Option<usize>,
     over: bool,
 }

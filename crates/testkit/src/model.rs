@@ -164,7 +164,7 @@ impl ModelServer {
         self.until(patience, "a reply still hangs", |progress| progress.hanging == 0).await
     }
 
-    /// Waits until so many requests of any kind have come.
+    /// Waits until this many requests of any kind have come.
     pub async fn until_requests(&self, count: usize, patience: Duration) -> Result<()> {
         self.until(patience, "not enough requests came", |progress| progress.requests >= count).await
     }

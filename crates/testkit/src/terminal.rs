@@ -66,7 +66,7 @@ impl<'a> Terminal<'a> {
         self.press(&["Enter"])
     }
 
-    /// What is to be seen.
+    /// The text on the screen.
     pub fn screen(&self) -> Result<String> {
         self.tmux(&["capture-pane", "-p"])
     }

@@ -8,7 +8,7 @@
 //! Directives before the first `[[next]]` make the first reply, those after it the one after the tool
 //! results are in, and so on. `[[recall]]` repeats what the user said earlier, to show that a session was resumed.
 //! `[[block]]` ends a block of text. TIMES says how often something fails before it does not; always if left out.
-//! In the JSON of a `call`, `((…))` stands for `[[…]]`: so a sub-agent gets its own.
+//! In the JSON of a `call`, write `((…))` for `[[…]]`, so that a sub-agent gets its own directives.
 
 use std::time::Duration;
 

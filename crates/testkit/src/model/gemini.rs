@@ -11,7 +11,7 @@ use super::{Api, fresh_id};
 /// Stands for the proof of origin that calls carry after a thought.
 const SIGNATURE: &str = "c2NyaXB0ZWQtdGhvdWdodA==";
 
-/// Reads a request. The model's name stands in the path.
+/// Reads a request. The path contains the model's name.
 pub(super) fn see(body: &Value, model: Option<&str>) -> Seen {
     let config = body.get("generationConfig");
     let declared = body["tools"].as_array().into_iter().flatten();

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Api, anthropic, chat, gemini, openai};
 
-/// What stands in place of a header that carries a key.
+/// Placeholder for a header that carries a key.
 const HIDDEN: &str = "<hidden>";
 
 /// The header in which Claude Code names the sub-agent that asks.

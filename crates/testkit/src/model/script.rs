@@ -251,7 +251,7 @@ impl Reply {
         self
     }
 
-    /// With [`Reply::status`]: asks the client to come back after so many seconds.
+    /// With [`Reply::status`]: asks the client to come back after this many seconds.
     #[must_use]
     pub fn retry_after(mut self, seconds: u64) -> Self {
         if let Some(refusal) = &mut self.refusal {

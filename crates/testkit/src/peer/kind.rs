@@ -68,7 +68,7 @@ impl Kind {
         Some(cli::cache_folder()?.join(name))
     }
 
-    /// The file by which we know that it is there.
+    /// The file that shows that it is installed.
     fn program(self) -> Option<PathBuf> {
         let program = match self {
             Self::JsV1 | Self::JsV03 => "node_modules/@a2a-js/sdk/package.json",
@@ -94,7 +94,7 @@ impl Kind {
         }
     }
 
-    /// Installs it unless it is there; an error says why it cannot be had here, if it cannot.
+    /// Installs it unless it is there. The error says why it cannot be installed here.
     pub fn install(self) -> Result<Installed> {
         if let Place::Cannot(why) = self.place() {
             return Ok(Installed::Cannot(why));
@@ -169,7 +169,7 @@ impl Binding {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Installed {
     At(PathBuf),
-    /// It cannot be had on this machine.
+    /// It cannot be installed on this machine.
     Cannot(&'static str),
 }
 
