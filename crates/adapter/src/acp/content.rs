@@ -57,7 +57,8 @@ impl Change {
         })
     }
 
-    /// Before it is made: the whole file now and as it would be. Some agents show only the piece that changes.
+    /// Before the change is made: extends it to the whole file, before and after. Some agents show only the changed
+    /// part.
     pub(super) fn preview(self, files: &dyn Files) -> Self {
         let Some(old) = self.before.as_deref() else { return self };
         match files.read(Path::new(&self.path)) {

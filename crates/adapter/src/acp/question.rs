@@ -96,7 +96,7 @@ impl AcpCodec {
             let named = |change: &Change| change.diff().unwrap_or_else(|| diff::headed(&change.path, None, ""));
             let diff: String = match changes.as_slice() {
                 [one] => one.diff().unwrap_or_default(),
-                // Each names its file, also where no line changes.
+                // Each names its file, even if no line changes.
                 several => several.iter().map(named).collect(),
             };
             let (before, after) = match changes.first().filter(|_| alone) {

@@ -13,8 +13,8 @@ use crate::codec::Step;
 use crate::form;
 
 impl ClaudeCodec {
-    /// Somebody answered. An answer that was not offered changes nothing. One that was, and cannot be carried out, is a
-    /// no that says why: the ruling stands, and Claude must not wait for another.
+    /// Handles an answer. An option that was not offered changes nothing. An offered one that cannot be carried out is
+    /// sent as a denial with the reason: the ruling is final, and Claude must not wait for another answer.
     pub(super) fn decide(&mut self, decide: &Decide, out: &mut Step) {
         let Some((open, choice)) = self.emit.questions.answered_by(decide, out) else { return };
         if open.native.via == Via::Elicitation {

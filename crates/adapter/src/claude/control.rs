@@ -43,7 +43,7 @@ impl AgentRequest {
         }
     }
 
-    /// For people, after "refused".
+    /// Names the request in an error message, after the word "refused".
     fn named(&self) -> String {
         match self {
             Self::Initialize => "to begin".to_owned(),

@@ -10,8 +10,8 @@ use crate::codec::Step;
 use crate::form;
 
 impl CodexCodec {
-    /// Somebody answered. An answer that does not fit changes nothing. One that does, and cannot be carried out, is a no
-    /// that says why: the ruling stands, and Codex must not wait for another.
+    /// Handles an answer. An invalid answer changes nothing. A valid one that cannot be carried out is sent as a denial
+    /// with the reason: the ruling is final, and Codex must not wait for another answer.
     pub(super) fn decide(&mut self, decide: &Decide, out: &mut Step) {
         let Some((open, choice)) = self.emit.questions.answered_by(decide, out) else { return };
         let (open, choice) = (open.clone(), choice.clone());

@@ -126,7 +126,7 @@ pub(super) fn details(changes: &[FileChange]) -> Details {
     }
 }
 
-/// The diff of one change among several. It names its file also where no line changes, as with an empty file.
+/// The diff of one change among several. It names its file even if no line changes, as with an empty file.
 fn named_diff(change: &FileChange) -> Cow<'_, str> {
     match &change.diff {
         Some(diff) => diff.into(),

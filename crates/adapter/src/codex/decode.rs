@@ -38,16 +38,16 @@ pub(super) const EXEC: &str = "exec";
 pub struct CodexCodec {
     pub(super) files: Box<dyn Files>,
     pub(super) settings: Settings,
-    /// The sandbox that was chosen, whatever the mode.
+    /// The sandbox that the user chose, regardless of the mode.
     pub(super) chosen_sandbox: Option<SandboxMode>,
     /// The conversation was opened with the sandbox of a mode, so that Codex's own is not known.
     pub(super) opened_implied: bool,
     /// Why no sandbox works on this machine.
     pub(super) no_sandbox: Option<String>,
     pub(super) own_sandbox: OwnSandbox,
-    /// What the next turn has to say.
+    /// Changed settings to send with the next turn.
     pub(super) changed: Changed,
-    /// What the last turn was started with, until Codex takes it.
+    /// Changed settings sent with the last turn, until Codex accepts it.
     pub(super) sent: Changed,
     /// The sandbox that Codex says it uses.
     pub(super) sandbox: Option<Value>,

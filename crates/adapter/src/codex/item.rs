@@ -25,7 +25,7 @@ pub(super) enum Phase {
     Completed,
 }
 
-/// What an item is, when, and whose.
+/// An item's id, type, phase, parent and time.
 struct ItemContext<'a> {
     id: String,
     sort: &'a str,

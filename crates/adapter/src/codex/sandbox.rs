@@ -1,7 +1,7 @@
-//! What Codex's commands may touch: the sandbox that was chosen, the one in the user's own settings, and the one that
-//! Codex falls back to where nobody said anything.
+//! What Codex's commands may touch: the sandbox that was chosen for the session, else the one in the user's own
+//! settings, else Codex's default.
 //!
-//! Only the last of these is ever raised. Whether it is that one Codex reports when it is asked for its settings.
+//! Only the default is ever raised. Codex's settings (`config/read`) show whether the default is in use.
 
 use multitap_event::{AgentError, AgentErrorKind, AgentType, ApprovalMode, EventKind, SandboxMode};
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ impl OwnSandbox {
     }
 }
 
-/// What was found out before a session whose turns are processes.
+/// What a probe found out before a session with one process per turn.
 #[derive(Debug, Default)]
 pub(crate) struct SandboxProbe {
     /// Why no sandbox works on this machine.
@@ -50,13 +50,13 @@ pub(crate) struct SandboxProbe {
     pub(crate) own_sandbox: OwnSandbox,
 }
 
-/// What asks for the user's settings, as they hold in that folder.
+/// Request for the user's settings, as they apply in that folder.
 pub(super) fn settings_request(cwd: Option<&str>) -> (&'static str, Value) {
     ("config/read", json!({ "cwd": cwd, "includeLayers": false }))
 }
 
 impl CodexCodec {
-    /// The conversation is open. The user's own settings are asked for where they make a difference; else it can begin.
+    /// The conversation is open. Requests the user's own settings if they matter; otherwise the session can begin.
     pub(super) fn learn_sandbox(&mut self, out: &mut Step) {
         let only_reads = self.sandbox.as_ref().and_then(sandbox_mode) == Some(SandboxMode::ReadOnly);
         if self.chosen_sandbox.is_none() && (only_reads || self.opened_implied) {
@@ -67,7 +67,7 @@ impl CodexCodec {
         }
     }
 
-    /// All is known that there is to know, and the session can begin.
+    /// The sandbox is known as far as possible, and the session can begin.
     pub(super) fn sandbox_known(&mut self, own: OwnSandbox, out: &mut Step) {
         self.own_sandbox = own;
         if self.emit.session.is_live() {
@@ -76,18 +76,18 @@ impl CodexCodec {
         }
     }
 
-    /// The mode lets things be done, nobody chose a sandbox, and Codex's would let nothing write: neither what was
-    /// asked for and allowed nor what runs unasked.
+    /// Whether the sandbox defeats the mode: the mode allows changes and no sandbox was chosen for the session, but
+    /// Codex's sandbox is read-only.
     ///
-    /// A command that was allowed runs in the sandbox all the same. Codex runs it again without one if it fails
-    /// fast enough, which is no rule to live by.
+    /// Even an approved command runs in the sandbox. Codex runs it again without one if it fails fast enough, which is
+    /// not reliable.
     fn is_held_back(&self) -> bool {
         matches!(self.settings.rules.mode, Some(ApprovalMode::Ask | ApprovalMode::AutoAll))
             && self.settings.rules.sandbox.is_none()
             && self.only_reads()
     }
 
-    /// Whether Codex's own sandbox lets nothing write, or may do so.
+    /// Whether Codex's own sandbox is, or may be, read-only.
     fn only_reads(&self) -> bool {
         match (&self.exec, self.own_sandbox) {
             (None, _) => self.sandbox.as_ref().and_then(sandbox_mode) == Some(SandboxMode::ReadOnly),
@@ -97,12 +97,12 @@ impl CodexCodec {
         }
     }
 
-    /// Nobody at all chose what holds the mode back: then it may write in the workspace.
+    /// Whether to raise the sandbox to writing in the workspace: nobody chose the one that defeats the mode.
     pub(super) fn raises_sandbox(&self) -> bool {
         self.is_held_back() && self.own_sandbox == OwnSandbox::Unset
     }
 
-    /// The user's own sandbox, for turns after a mode that meant another.
+    /// The user's own sandbox, to restore it after a mode that implied another one.
     pub(super) fn own_policy(&self) -> Option<Value> {
         match self.own_sandbox {
             OwnSandbox::Set(Some(own)) if self.opened_implied => Some(sandbox_policy(own, &self.settings.add_dirs)),
@@ -121,7 +121,7 @@ impl CodexCodec {
         let needed = match known {
             Some(SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite) => true,
             Some(SandboxMode::None | SandboxMode::FullAccess) => false,
-            // Whichever it falls back to, it is one.
+            // Any default of Codex is a sandbox.
             None => self.exec.is_some() && self.own_sandbox == OwnSandbox::Unset,
         };
         if let Some(why) = self.no_sandbox.clone().filter(|_| needed) {

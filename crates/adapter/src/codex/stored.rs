@@ -238,7 +238,7 @@ pub(super) fn texts_of(parts: &[Value]) -> String {
     parts.iter().filter_map(|part| part.text("text")).collect::<Vec<_>>().join("\n")
 }
 
-/// Whether it is what Codex itself says to the model in the user's name: instructions, or something in a tag.
+/// Whether a user message was written by Codex itself: instructions, or text in one of its tags.
 pub(super) fn is_own(text: &str) -> bool {
     let tag = text.trim_start().strip_prefix('<').and_then(|rest| rest.split(['>', ' ', '\n']).next());
     let of_codex = |tag: &str| tag.contains('_') || matches!(tag, "skill" | "permissions" | "INSTRUCTIONS");

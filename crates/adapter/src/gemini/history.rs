@@ -140,7 +140,7 @@ fn chats(folder: &Path) -> Vec<Chat> {
     chats
 }
 
-/// All files of conversations in a folder of chats, also the empty ones.
+/// All files of conversations in a folder of chats, including empty ones.
 pub(super) fn files(folder: &Path) -> Vec<Chat> {
     chat_paths(folder).filter_map(|path| Chat::read(path).ok().flatten()).collect()
 }

@@ -29,8 +29,8 @@ pub(crate) struct Stored {
     id: String,
 }
 
-/// Finds the conversation that a session is to resume over ACP, and makes it safe to do so. What comes back is to be
-/// held until the conversation is open.
+/// Finds the conversation that a session resumes over ACP, and protects its file. Hold the result until the
+/// conversation is open.
 pub(crate) fn prepare_resume(config: &mut SessionConfig) -> Result<Option<Stored>, AgentError> {
     let Some(stored) = find(config)? else { return Ok(None) };
     stored.set_apart().map_err(|error| {
@@ -40,8 +40,8 @@ pub(crate) fn prepare_resume(config: &mut SessionConfig) -> Result<Option<Stored
     Ok(Some(stored))
 }
 
-/// Finds the conversation that a session is to resume, and names it by its id. To be called before every start, also
-/// of a new conversation: Gemini looks through all of them when it starts.
+/// Finds the conversation that a session resumes, and sets its id. Call this before every start, even of a new
+/// conversation: Gemini reads all of them when it starts.
 pub(crate) fn find(config: &mut SessionConfig) -> Result<Option<Stored>, AgentError> {
     let folder = folder(config);
     if let Some(folder) = &folder {

@@ -75,7 +75,7 @@ fn servers_commands_and_skills_of_claude_act() {
     check("CLAUDE.md", "!`touch x`", &[]);
 }
 
-/// Claude sends itself the prompts of its schedule, also those that it missed, as if the user had typed them.
+/// Claude sends itself its scheduled prompts, including missed ones, as if the user had typed them.
 #[test]
 fn schedules_and_scripts_of_claude_act() {
     let check = |name: &str, text: &str, expected: &[&str]| check(AgentType::Claude, name, text, expected);
