@@ -1,6 +1,6 @@
 //! The conversation so far, in a form that fits every model.
 //!
-//! Always complete: every tool call has its answer before the model is asked again, also after a cancelled turn.
+//! Always complete: every tool call has its answer before the model is asked again, even after a cancelled turn.
 //! `model` translates it for each provider.
 
 use multitap_event::Image;

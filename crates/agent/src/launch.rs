@@ -42,7 +42,7 @@ pub struct Setup {
     pub hidden_env: Vec<String>,
     /// Folders hidden from sandboxed commands, where the system can hide them.
     pub hidden_folders: Vec<PathBuf>,
-    /// Folders that neither tools nor commands of a sandboxed session may change, also where they lie in its workspace.
+    /// Folders that neither tools nor commands of a sandboxed session may change, even inside its workspace.
     pub protected_folders: Vec<PathBuf>,
     /// Where conversations are stored; without it, nothing is stored.
     pub data: Option<PathBuf>,

@@ -159,7 +159,7 @@ impl Sandbox {
         Self { hidden, ..self }
     }
 
-    /// Makes these folders read-only for sandboxed commands, also where they lie in a writable folder. Needs a mount
+    /// Makes these folders read-only for sandboxed commands, even inside a writable folder. Needs a mount
     /// namespace, like [`Sandbox::hiding`].
     #[must_use]
     pub fn protecting(self, protected: Vec<PathBuf>) -> Self {

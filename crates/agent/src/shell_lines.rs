@@ -145,7 +145,8 @@ impl Lines {
 
     async fn carry(&mut self) -> Result<(), OwnerGone> {
         while !(self.over && self.line.is_none()) {
-            // One at a time, so that a full queue refuses. But a running command must still receive a cancel.
+            // Take one command at a time, so that the owner's queue can fill up and refuse. A running command must
+            // still receive a cancel.
             let hands = !self.handing.is_empty();
             let takes = !hands || (self.line.is_some() && self.handing.len() < COMMAND_QUEUE);
             tokio::select! {

@@ -100,7 +100,7 @@ pub(crate) enum Effect {
     Prepare(ToolId, Call),
     /// Make a call ready whose arguments the user gave, then say [`Input::Redone`].
     Redo(ToolId, Call),
-    /// Run the job if the policy approves it, then say [`Input::Done`], also if it does not.
+    /// Run the job if the policy approves it. In either case, say [`Input::Done`] afterwards.
     Run {
         id: ToolId,
         tool: String,

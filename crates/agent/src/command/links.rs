@@ -21,7 +21,7 @@ const FOLLOWING: &[(&str, &[char], &[&str])] = &[
 ];
 
 impl Script {
-    /// Whether every path in it stays in the folder, also through links.
+    /// Whether every path in it stays in the folder, with links resolved.
     pub(crate) fn leads_nowhere_else(&self, folder: &Path) -> bool {
         let root = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         let mut here = root.clone();
@@ -50,7 +50,7 @@ impl Simple {
     }
 }
 
-/// Whether a word, taken as a path relative to `here`, stays below `root`; also with a value attached to an option.
+/// Whether a word, taken as a path relative to `here`, stays below `root`. Handles values attached to options.
 fn stays(word: &Word, here: &Path, root: &Path) -> bool {
     let text = word.text.as_str();
     if word.glob {

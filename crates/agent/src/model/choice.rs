@@ -143,7 +143,7 @@ impl Providers {
         if let Some(vendor) = catalog::vendor_of(asked) {
             return Ok((vendor, asked));
         }
-        // A server of the user's own has models by any name, also with slashes.
+        // A server of the user's own may have models with any name, even with slashes.
         if self.openai.base_url.is_some() {
             return Ok((Vendor::OpenAi, asked));
         }

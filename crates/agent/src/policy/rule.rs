@@ -175,7 +175,7 @@ impl Rule {
     /// Whether the rule covers part of what the job would do, so that it is blocked.
     pub(super) fn touches(&self, tool: &str, access: Access<'_>) -> bool {
         match (self, access) {
-            // A server may give its tools any name, also those of ours.
+            // A server may give its tools any name, even the name of a built-in tool.
             (Self::Tool(_), Access::Mcp { .. }) => false,
             (Self::Tool(name), _) => name == tool,
             (Self::Edits, access) => matches!(access, Access::Change { .. }),

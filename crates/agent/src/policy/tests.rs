@@ -216,7 +216,7 @@ fn only_what_is_not_denied_is_approved_whoever_consents() {
     }
 }
 
-/// A file that another program obeys is asked about, also where all edits are allowed.
+/// A file that configures another program is asked about, even if all edits are allowed.
 #[test]
 fn edits_of_files_that_others_obey_are_asked_about() {
     let judge = |mode, allow: &[&str], file: &str| {

@@ -117,7 +117,7 @@ pub(super) fn read(file: File, wanted: LineRange, stop: &CancellationToken) -> i
     Ok((Content::Text(page), stamp))
 }
 
-/// The beginning of a file, also if reads return it in pieces.
+/// The beginning of a file, even if reads return it in pieces.
 fn first_bytes(reader: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut first = Vec::with_capacity(FIRST);
     reader.take(FIRST as u64).read_to_end(&mut first)?;

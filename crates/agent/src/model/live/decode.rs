@@ -87,7 +87,7 @@ impl Decoder {
                 out.push(Delta::Call(self.call(call, None)));
             }
         }
-        // For these two APIs the library reports an end also when the connection was lost.
+        // For these two APIs the library reports an end even when the connection was lost.
         if stop.is_none() && matches!(self.api, Api::Responses | Api::GenerateContent) {
             return (out, ReplyEnd::Broken);
         }

@@ -81,7 +81,7 @@ fn tool(api: Api, spec: &Spec) -> Tool {
     let tool =
         Tool::new(spec.name.as_str()).with_description(spec.description.clone()).with_schema(spec.parameters.clone());
     match api {
-        // Strict mode would require every argument, also optional ones.
+        // Strict mode would require every argument, even optional ones.
         Api::Responses | Api::Chat => tool.with_strict(false),
         Api::Messages | Api::GenerateContent => tool,
     }
