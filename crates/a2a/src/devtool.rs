@@ -1,4 +1,4 @@
-//! The `development-tool` extension: what its objects are, in the words of its specification.
+//! The `development-tool` extension: its objects, named as in its specification.
 //!
 //! Written in `snake_case` as the specification has it; read in that and in `camelCase`. What Google's own server ships
 //! in its place is [`coder`].
@@ -15,7 +15,7 @@ use crate::model::Map;
 /// Names the extension; the key of its objects in any `metadata`.
 pub const URI: &str = "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md";
 
-/// How something of the extension was spelled; whoever wrote it so is answered so.
+/// Field names of the extension. An answer uses the spelling of the client's message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Spelling {
     /// As the specification has it.

@@ -36,7 +36,8 @@ pub type HttpService = StreamableHttpService<Handler, LocalSessionManager>;
 pub struct BridgeOptions {
     /// How long all listed agents together may take to load before clients are served.
     pub load_timeout: Duration,
-    /// How long a call waits for an agent before it returns the id of the task that goes on. An entry may have its own.
+    /// How long a call waits for an agent before it returns the id of the task, which continues. An entry's `timeout`
+    /// overrides it.
     pub call_budget: Duration,
     /// How long a person may take to answer what an agent asks during a call.
     pub patience: Duration,

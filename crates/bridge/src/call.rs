@@ -235,7 +235,7 @@ impl Call<'_> {
             let run = self.bridge.runs.start(&self.agent, &self.client, send);
             let waited = self.wait(&run, reporter).await;
             let collected = run.state().collected;
-            // What is read by pages needs a name, also where the agent answers without a task.
+            // A text that is read page by page needs a name, even if the agent answers without a task.
             let id = self.shown_id(&run).or_else(|| result::is_long(&collected).then(|| run.handle.clone()));
             let id = id.as_deref();
             let end = match waited {

@@ -110,7 +110,7 @@ impl Desktop {
         let mut ways = Vec::new();
         let mut add = |way: ClipboardTool, is_there: bool| ways.extend(is_there.then_some(way));
         add(ClipboardTool::Osascript, cfg!(target_os = "macos"));
-        // The Windows clipboard is the one people copy to, also within WSL.
+        // Within WSL, people copy to the Windows clipboard too.
         add(ClipboardTool::PowerShell, cfg!(windows) || is_set("WSL_DISTRO_NAME"));
         add(ClipboardTool::WlPaste, is_set("WAYLAND_DISPLAY"));
         add(ClipboardTool::Xclip, is_set("DISPLAY"));

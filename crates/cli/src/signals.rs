@@ -87,8 +87,8 @@ impl Signals {
         })
     }
 
-    /// Restores the terminal as soon as it is gone, or the program is to end, whatever the UI is doing: reading keys
-    /// from a closed terminal may never return. Runs until the result is dropped.
+    /// Restores the terminal as soon as the terminal closes or the program must end, even if the UI is blocked: reading
+    /// keys from a closed terminal may never return. Runs until the result is dropped.
     pub(crate) fn let_go_in_time() -> Result<JoinSet<()>, Problem> {
         let (mut signals, mut watch) = (Self::new()?, JoinSet::new());
         watch.spawn(async move {

@@ -57,7 +57,7 @@ mod tests {
         assert!(similarity("abc", "ébcde", &mut budget).is_some());
         assert_eq!(budget, 14);
         assert_eq!(similarity("abc", "abcde", &mut budget), None);
-        // Also lines without characters cost something, or a file of them would be searched for ever.
+        // Even an empty line costs something: a file of empty lines would otherwise be searched forever.
         assert!(similarity("", "", &mut 0).is_none());
     }
 

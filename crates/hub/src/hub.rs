@@ -228,7 +228,7 @@ impl Hub {
         self.inner.lock().values().cloned().collect()
     }
 
-    /// All stored sessions, also those of other processes; newest first.
+    /// All stored sessions, including those of other processes; newest first.
     pub async fn list(&self, filter: Filter) -> Result<Vec<SessionRecord>, JournalError> {
         match &self.inner.journal {
             Some(journal) => journal.list(filter).await,

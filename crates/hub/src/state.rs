@@ -40,9 +40,9 @@ const TOOLS_BYTES: usize = 1024 * 1024;
 pub struct State {
     pub seq: u64,
     pub agent: Presence,
-    /// The start of the current agent, or of the last.
+    /// The start of the current agent; if none runs, of the previous one.
     pub start: Option<SessionStart>,
-    /// The end of the previous agent, or of the last.
+    /// The end of the latest agent that ended.
     pub end: Option<SessionEnd>,
     pub native_id: Option<String>,
     pub model: Option<String>,
@@ -52,10 +52,10 @@ pub struct State {
     pub capabilities: AgentCapabilities,
     /// The running turn.
     pub turn: Option<Turn>,
-    /// The prompt that was handed over and whose turn has not ended.
+    /// The prompt that the agent got and whose turn has not ended.
     pub in_flight: Option<PromptId>,
     pub queue: VecDeque<Queued>,
-    /// The tool calls of the running turn, or of the last.
+    /// The tool calls of the running turn, or of the previous one.
     pub tools: Vec<ToolCall>,
     pub questions: Arbiter,
     pub rules: Vec<Rule>,

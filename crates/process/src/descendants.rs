@@ -1,4 +1,4 @@
-//! Finds the descendants of a process, also in sessions and groups of their own.
+//! Finds the descendants of a process, even in other sessions and process groups.
 
 use std::collections::HashMap;
 
@@ -146,7 +146,7 @@ pub(crate) fn status(pid: Pid, name: &str) -> Vec<String> {
     found.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Parses `PID (NAME) STATE PARENT …`; the name may contain anything, also spaces and brackets.
+/// Parses `PID (NAME) STATE PARENT …`; the name may contain anything, even spaces and brackets.
 #[cfg(target_os = "linux")]
 fn read_stat(pid: Pid, stat: &[u8]) -> Option<ProcessEntry> {
     /// Index of the start time, counted from the field after the name.

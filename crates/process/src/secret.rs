@@ -24,7 +24,7 @@ pub const HANDED_OVER: &str = "MULTITAP_HANDED_OVER";
 /// Longer than any secret.
 const LONGEST: usize = 64 * 1024;
 
-/// Removes a variable from our environment, also as others see it, and returns its value.
+/// Removes a variable from our environment, as we and other processes see it, and returns its value.
 ///
 /// Call it first in `main`, before threads: this process may execute its own binary again.
 pub fn take_from_environment(variable: &str) -> io::Result<Option<OsString>> {

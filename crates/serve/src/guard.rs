@@ -219,7 +219,7 @@ impl Guard {
     }
 }
 
-/// Its port, also where it goes without saying.
+/// Its port, even if it is the default one.
 fn port_of(host: &Authority) -> Option<u16> {
     host.port.or_else(|| usual_port("http"))
 }
@@ -252,7 +252,7 @@ pub(crate) async fn enter(State(entrance): State<Entrance>, request: Request, ne
     response
 }
 
-/// Whether a browser asks what a page may do, before it does it. It brings no token then.
+/// Whether this is a CORS preflight. A browser sends it without a token.
 fn is_preflight(head: &Parts) -> bool {
     head.method == Method::OPTIONS && head.headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
 }
@@ -270,8 +270,8 @@ fn preflight(page: &HeaderValue, asked: &HeaderMap) -> Response {
     response
 }
 
-/// Whether a browser says that a page of another site asks, where it does not name the origin: pictures, scripts, fetches
-/// without CORS. A link that somebody follows to us is none of those.
+/// Whether a browser says that a page of another site sent this request, without naming the origin: images, scripts,
+/// fetches without CORS. Following a link to us does not count.
 fn is_foreign_fetch(method: &Method, headers: &HeaderMap) -> bool {
     let says = |name: &str, word: &str| headers.get(name).is_some_and(|value| value == word);
     let follows = method == Method::GET && says("sec-fetch-mode", "navigate") && says("sec-fetch-dest", "document");

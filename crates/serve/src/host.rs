@@ -1,4 +1,4 @@
-//! The port to whatever has the sessions: it opens them, takes them up again, and knows what a client may ask for.
+//! The port to the owner of the sessions: opens and resumes them, and knows which settings a client may ask for.
 
 mod answer;
 mod offers;

@@ -358,7 +358,7 @@ fn request_id() -> [(&'static str, String); 1] {
     [("request-id", fresh_id("req"))]
 }
 
-/// An id that no other answer has, also not one of a server before this one.
+/// An id that no other answer has, not even one of an earlier server.
 fn fresh_id(prefix: &str) -> String {
     let mut id = uuid::Uuid::new_v4().simple().to_string();
     id.truncate(24);

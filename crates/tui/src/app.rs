@@ -76,7 +76,7 @@ impl Model {
         question::follow(self)
     }
 
-    /// Whether a waiting prompt was sent from here, also over a connection that was lost since.
+    /// Whether a queued prompt was sent from here, even over a connection that was lost since.
     pub(crate) fn is_mine(&self, queued: &Queued) -> bool {
         queued.from.as_ref().is_none_or(|from| self.scrollback.transcript.is_me(from))
     }

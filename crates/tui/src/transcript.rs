@@ -325,7 +325,7 @@ impl Transcript {
         Some(error.clone())
     }
 
-    /// Removes the text of those messages. What of them came before the first event is removed when it is fetched.
+    /// Removes the text of those messages. Parts in events that are not loaded yet are removed when they are loaded.
     fn retract(&mut self, messages: &[MessageId]) {
         let shown: Vec<_> = self.texts.extract_if(.., |(id, _)| messages.contains(id)).collect();
         let is_retracted = |text: &mut OpenText| text.id.as_ref().is_some_and(|id| messages.contains(id));

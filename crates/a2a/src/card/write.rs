@@ -24,7 +24,7 @@ impl Card {
     /// 0.3 can only list interfaces of its own version; 1.0 lists all, each with its version.
     pub fn write(&self, form: Form) -> Value {
         let ours: Vec<_> = self.interfaces.iter().filter(|it| it.dialect() == Some(Dialect::V0_3)).collect();
-        // `url` is for clients that read no further: JSON-RPC, if there is any.
+        // `url` is for clients that ignore the list of interfaces: prefer JSON-RPC.
         let main = ours.iter().find(|it| it.binding == Binding::JsonRpc).or(ours.first());
         let main = form.of_0_3(|| main).flatten();
         let listed = ours.iter().map(|it| json!({ "url": it.url, "transport": it.binding.as_str() }));

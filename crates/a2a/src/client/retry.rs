@@ -10,7 +10,7 @@ pub struct RetryPolicy {
     /// Attempts after the first.
     pub attempts: u32,
     pub first_wait: Duration,
-    /// Also the longest `Retry-After` that is honoured: an agent that asks for more has refused.
+    /// Also the longest accepted `Retry-After`: a longer one counts as a refusal.
     pub longest_wait: Duration,
 }
 

@@ -1,6 +1,6 @@
 //! The `development-tool` extension as Google's own server ships it: another key, other words, other shapes.
 //!
-//! Written only for those who showed that they speak so. What a tool's schema is, we do not know and leave out.
+//! Used only for clients that have used this form themselves. Tool schemas are left out: we do not know them.
 
 use serde_json::{Value, json};
 

@@ -28,7 +28,7 @@ impl Fake {
     }
 }
 
-/// As wl-paste and xclip are asked, the kind comes last.
+/// A fake wl-paste or xclip: the requested type is its last argument.
 const PICTURE: &str = r#"for last; do :; done
 case "$last" in
     --list-types|TARGETS) printf 'TARGETS\nimage/tiff\ntext/plain\nimage/png\n';;

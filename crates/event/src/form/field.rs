@@ -264,7 +264,7 @@ impl FieldType {
 
     fn several<T: AsRef<str>>(&self, words: &[T], labels: &[String]) -> Option<Value> {
         let Self::MultiSelect { values, min_items, max_items } = self else { return None };
-        // A label means its own value, also if it is another one's value.
+        // A label means its own value, even if it equals the value of another label.
         let by_value = values.iter().map(|value| (value.as_str(), value.as_str()));
         let by_label = labels.iter().zip(values).map(|(label, value)| (label.as_str(), value.as_str()));
         let named: HashMap<&str, &str> = by_value.chain(by_label).collect();

@@ -12,7 +12,7 @@ use super::name;
 pub(crate) enum Follow {
     /// A turn, from its prompt or from an answer in it, until it ends or asks a question.
     Turn { turn: Arc<str>, answered: Option<QuestionId> },
-    /// A task; the lasting task of a session is followed across turns.
+    /// A task. A session's lifelong task is followed across turns.
     Task { task: Arc<str>, own: bool },
 }
 
@@ -22,7 +22,7 @@ pub(crate) enum Step {
     /// It belongs to another stream.
     Skip,
     Pass,
-    /// It is the last one.
+    /// Pass it on, as the stream's last frame.
     Last,
 }
 

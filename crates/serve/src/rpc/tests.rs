@@ -115,7 +115,7 @@ async fn both_sides_ask_and_answer_at_once() {
     let asked = other.receives().await;
     assert_eq!(asked["method"], "session/request_permission");
     assert_eq!(asked["params"], json!({ "may": "I" }));
-    // Meanwhile requests are answered, also under the id of the other direction.
+    // Meanwhile requests are answered, even with an id that the other direction uses.
     for id in [asked["id"].clone(), json!(null), json!(-1), json!("")] {
         other.asks(id.clone(), "echo").await;
         assert_eq!(other.receives().await, json!({ "jsonrpc": "2.0", "id": id, "result": "echo" }));

@@ -20,20 +20,20 @@ use crate::{error, host};
 pub(super) struct Connection {
     door: Shared,
     client: ClientRef,
-    /// The session that is meant where none is named; the one that was joined, from then on.
+    /// Default session for calls that name none: the joined one, after a join.
     session: Option<Session>,
     feed: Option<Feed>,
-    /// What a client that joined with its address is told first.
+    /// First message for a client that joined by its address.
     joined: Option<String>,
     /// The session that was joined is over, and everything of it was sent.
     is_over: bool,
 }
 
-/// What came of a request: the `result` as JSON, or why it was refused.
+/// Outcome of a request: the `result` as JSON, or why it was refused.
 type Answer = Result<String, Refusal>;
 
 impl Connection {
-    /// With a place to go on from, it joins at once.
+    /// Joins at once if `after` is given.
     pub(super) async fn new(
         door: Shared,
         client: ClientRef,

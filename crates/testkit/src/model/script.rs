@@ -75,7 +75,7 @@ pub(super) enum Step {
     /// What comes next is a block of its own.
     EndBlock,
     Pause(Duration),
-    /// Nothing more until the server is told to release.
+    /// Send nothing more until the test releases the server.
     Hang,
     /// The connection breaks.
     Cut,

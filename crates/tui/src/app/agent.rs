@@ -66,7 +66,7 @@ impl AgentOffer {
         ApprovalMode::ALL.into_iter().filter(works).collect()
     }
 
-    /// The mode that follows the current one, also when it is asked for faster than modes change.
+    /// The mode after the current one, even if the key is pressed faster than modes change.
     pub(super) fn next_mode(&mut self, session: &SessionView) -> Option<ApprovalMode> {
         let available = self.modes(session);
         let now = self.requested.or(session.state.mode);

@@ -244,7 +244,7 @@ fn choose(dialog: &mut Dialog, direction: Move) {
 fn by_letter(model: &mut Model, letter: char) -> Vec<Effect> {
     let Some(dialog) = &mut model.questions.shown else { return Vec::new() };
     let names = dialog.names();
-    // A digit is a number, also where a name begins with one.
+    // A digit is an option's number, even if an option's name begins with one.
     let number = letter.to_digit(10).and_then(|number| (number as usize).checked_sub(1));
     if dialog.ignores_letters && number.is_none() {
         return Vec::new();

@@ -14,7 +14,7 @@ pub(super) use self::plain::with_native;
 use crate::args::OutputFormat;
 use crate::words::json_line;
 
-/// One of the output formats, with what it has to remember.
+/// One of the output formats, with its state.
 #[derive(Debug)]
 pub(super) enum Show {
     Text(Plain),
