@@ -148,7 +148,7 @@ mod tests {
         let own = CustomCommand::new("x", &"$ARGUMENTS".repeat(1000));
         assert_eq!(own.prompt(&"w".repeat(1000)).unwrap().len(), 1_000_000);
         let why = own.prompt(&"w".repeat(20_000)).unwrap_err();
-        assert!(why.contains("prompt of 20010000 bytes"), "{why}");
+        assert!(why.contains("would have 20010000 bytes"), "{why}");
     }
 
     #[test]
