@@ -76,6 +76,19 @@ pub(super) fn thoughts(told: &[Value]) -> Vec<String> {
     thoughts.filter_map(|event| Some(frame::data(event, "subject")?["subject"].as_str()?.to_owned())).collect()
 }
 
+/// All that was thought, without what separates its parts: an agent's question may split a thought.
+pub(super) fn thought_words(told: &[Value]) -> String {
+    let thoughts = told.iter().filter(|event| kind(event) == "THOUGHT");
+    let parts = thoughts.filter_map(|event| frame::data(event, "subject"));
+    let texts = parts.flat_map(|part| [part["subject"].as_str(), part["description"].as_str()]).flatten();
+    words(&texts.collect::<String>())
+}
+
+/// A text without blanks and marks.
+pub(super) fn words(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).collect()
+}
+
 /// The states that a tool call went through, each once.
 pub(super) fn statuses(told: &[Value]) -> Vec<&str> {
     let mut statuses: Vec<&str> = told.iter().filter_map(status).collect();
