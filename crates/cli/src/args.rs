@@ -98,7 +98,7 @@ pub(crate) enum Sub {
     Agents(ReportArgs),
     /// Check your setup and suggest fixes
     Doctor(ReportArgs),
-    /// List, show, export and delete sessions, and conversations the agents stored
+    /// List, show, export and delete sessions; also the conversations that agents stored
     Sessions(SessionsArgs),
     /// Serve remote A2A agents as MCP tools, on stdin and stdout or over HTTP
     Mcp(Box<McpArgs>),
@@ -133,7 +133,7 @@ pub(crate) struct DecodeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// First prompt; with -p it may also come after other options
+    /// First prompt; with -p, it may follow -p directly or come after other options
     #[arg(value_name = "PROMPT")]
     pub(crate) words: Option<String>,
 
@@ -202,7 +202,7 @@ pub(crate) struct SessionArgs {
     #[arg(long, value_name = "DIR", help_heading = AGENT)]
     pub(crate) cwd: Option<PathBuf>,
 
-    /// Picture for the first prompt: PNG, JPEG, GIF or WebP (repeatable)
+    /// Image for the first prompt: PNG, JPEG, GIF or WebP (repeatable)
     #[arg(long, value_name = "FILE", help_heading = AGENT)]
     pub(crate) image: Vec<PathBuf>,
 
@@ -281,9 +281,9 @@ pub(crate) struct AgentArgs {
 
     /// Approval mode: ask, ask-dangerous, auto-edit, auto-all, plan, dont-ask, or a mode of the agent's own
     ///
-    /// ask: ask about every change. ask-dangerous: ask only about what looks dangerous (codex). auto-edit: edit files
-    /// without asking. auto-all: do everything without asking. plan: read and plan, change nothing. dont-ask: never
-    /// ask; deny what no rule allows.
+    /// ask: ask about every change. ask-dangerous: ask only about what looks dangerous (codex, builtin). auto-edit:
+    /// edit files without asking. auto-all: do everything without asking. plan: read and plan, change nothing.
+    /// dont-ask: never ask; deny what no rule allows.
     #[arg(long, value_name = "MODE", help_heading = PERMISSIONS)]
     pub(crate) approval_mode: Option<String>,
 
@@ -298,7 +298,7 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "SANDBOX", value_parser = sandbox(), help_heading = PERMISSIONS)]
     pub(crate) sandbox: Option<SandboxMode>,
 
-    /// Start even if part of the sandbox is not available here; the session reports which (builtin)
+    /// Start even if part of the sandbox is not available; the session reports which part (builtin)
     #[arg(long, requires = "sandbox", help_heading = PERMISSIONS)]
     pub(crate) sandbox_best_effort: bool,
 

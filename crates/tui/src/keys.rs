@@ -4,7 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::composer::{Erase, Move};
 
-/// What a key does.
+/// The effect of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     Send,
@@ -30,7 +30,7 @@ pub(crate) enum Action {
     Suspend,
     /// From the clipboard of the desktop: terminals hand over text only.
     Paste,
-    /// That one of the open questions.
+    /// Goes to one of the open questions.
     GoToQuestion(usize),
     Nothing,
 }
@@ -55,13 +55,16 @@ pub(crate) const BINDINGS: &[(&str, &str)] = &[
     ("@, /", "mention a file, run a command; Tab or Enter accepts a completion, Esc closes the list"),
     ("Ctrl+V", "paste an image or text from the clipboard"),
     ("PageUp, PageDown", "scroll; in a question: scroll its details"),
-    ("Ctrl+Home, Ctrl+End", "jump to the first loaded line, again to load older ones; jump to the end"),
+    ("Ctrl+Home, Ctrl+End", "go to the first loaded line (again: load older ones), to the end"),
     ("Ctrl+F", "search; Enter or Up: previous match, Down: next match, Esc: close (also / when scrolled up)"),
     ("Ctrl+O", "expand or collapse reasoning and output"),
     ("Alt+C, Alt+X", "copy the last answer, the last code block"),
     ("Ctrl+G", "write in your editor; in a question: edit the command or file, review the change, then answer"),
     ("Ctrl+A, Ctrl+E", "start and end of the line"),
-    ("Ctrl+W, Ctrl+U, Ctrl+K, Ctrl+Y", "cut a word, to the start, to the end of the line; insert the last cut"),
+    (
+        "Ctrl+W, Ctrl+U, Ctrl+K, Ctrl+Y",
+        "cut the previous word, the line before or after the cursor; insert the last cut",
+    ),
     ("1-9, Up, Down, Enter", "answer a question; also an option's first letter"),
     ("Left, Right, Alt+1-9", "in a question: previous or next part or question; question 1-9"),
     ("Tab", "in a question: add a comment, or answer in your own words"),
@@ -69,7 +72,7 @@ pub(crate) const BINDINGS: &[(&str, &str)] = &[
     ("?", "this help, when the input is empty"),
 ];
 
-/// What a key does where text is typed.
+/// The effect of a key where text is typed.
 pub(crate) fn action(key: KeyEvent) -> Action {
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
     let alt = key.modifiers.contains(KeyModifiers::ALT);

@@ -1,4 +1,4 @@
-//! Options of doors: those that `serve` has too, and those of a door beside a session.
+//! Options of a door: those shared with `serve`, and those of a door for a single session.
 
 use std::path::PathBuf;
 
@@ -11,9 +11,9 @@ pub(super) const DOOR: &str = "Network";
 pub(crate) struct AccessArgs {
     /// File with lines `TOKEN ROLE [NAME]`: clients must send one of these tokens
     ///
-    /// Roles: owner, controller (prompts and answers), observer (read-only). Lines that begin with # are comments.
-    /// Only you may have permission to read the file. The environment variable `MULTITAP_TOKEN` adds a controller's
-    /// token. Without tokens only your own programs can connect; this is checked on Linux.
+    /// Roles: owner, controller (prompts and answers), observer (read-only). Lines that begin with # are comments. Only
+    /// you may have permission to read the file. The environment variable `MULTITAP_TOKEN` adds a controller's token.
+    /// Without tokens, your own programs can connect; on macOS and Windows, so can other users of this machine.
     #[arg(long, value_name = "FILE", help_heading = DOOR)]
     pub(crate) token_file: Option<PathBuf>,
 
@@ -26,7 +26,7 @@ pub(crate) struct AccessArgs {
     pub(crate) allow_origin: Vec<String>,
 }
 
-/// A door beside a session.
+/// The door of a single session.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DoorArgs {
     /// Share this session over A2A on port N; 0 picks a free port
@@ -37,7 +37,7 @@ pub(crate) struct DoorArgs {
     #[arg(long, value_name = "N", help_heading = DOOR)]
     pub(crate) a2a_port: Option<u16>,
 
-    /// Name or address to listen on; one that other machines can reach requires tokens [default: 127.0.0.1]
+    /// Name or address to listen on; requires tokens if other machines can reach it [default: 127.0.0.1]
     #[arg(long, value_name = "HOST", help_heading = DOOR)]
     pub(crate) a2a_host: Option<String>,
 
@@ -63,7 +63,7 @@ impl DoorArgs {
         given.into_iter().find(|(given, _)| *given).map(|(_, name)| name)
     }
 
-    /// Such an option, if no door is opened.
+    /// The first such option, if no door is opened.
     pub(crate) fn useless(&self) -> Option<&'static str> {
         self.about_it().filter(|_| self.a2a_port.is_none())
     }

@@ -19,8 +19,8 @@ variable that holds the token), \"headers\", \"agent_card_path\" and \"timeout\"
 milliseconds, after which a call returns the id of its task). Put tokens into a file
 or a variable: other users of the machine can read arguments.
 
-Agents listed as `a2aServers` in your settings need none of this: every agent that
-Multitap starts gets them as the MCP server a2a-server.
+Agents that Multitap starts do not need this command: they get the `a2aServers` of
+your settings as the MCP server a2a-server.
 
 Logs go to stderr; stdout carries MCP only.";
 
@@ -46,14 +46,14 @@ pub(crate) struct McpArgs {
     #[arg(long, value_name = "PORT")]
     pub(crate) http: Option<u16>,
 
-    /// Name or address to listen on with --http; one that other machines can reach requires tokens
+    /// Name or address to listen on with --http; requires tokens if other machines can reach it
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1", requires = "http")]
     pub(crate) http_host: String,
 
     #[command(flatten)]
     pub(crate) access: AccessArgs,
 
-    /// Milliseconds to wait for the agents at start; slower ones appear when they answer
+    /// Milliseconds to wait for the agents at start; the tools of slower agents are added when they answer
     #[arg(long, value_name = "MS", default_value_t = 5000)]
     pub(crate) load_timeout: u64,
 

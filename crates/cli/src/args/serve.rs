@@ -10,13 +10,13 @@ use super::{AgentArgs, seconds};
 
 const EXAMPLES: &str = "\
 Examples:
-  multitap serve                              on a free port, for programs on this
-                                              machine, in the current folder
+  multitap serve                              host sessions in the current folder, on
+                                              a free port of this machine
   multitap serve --port 4100 --root ~/work --agent claude
   multitap serve --host 0.0.0.0 --port 4100 --token-file tokens --allow-host box.example
 
 When it is ready it prints one line: `multitap listening on http://HOST:PORT`.
-An interrupt ends it with all its sessions; a second one ends it at once.
+Ctrl+C ends all sessions and then the host; a second Ctrl+C ends it at once.
 docs/security.md describes who can connect.
 
 Exit codes:
@@ -34,7 +34,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = DOOR)]
     pub(crate) port: u16,
 
-    /// Name or address to listen on; one that other machines can reach requires tokens
+    /// Name or address to listen on; requires tokens if other machines can reach it
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1", help_heading = DOOR)]
     pub(crate) host: String,
 

@@ -13,9 +13,9 @@ Examples:
   multitap sessions export ID > talk.jsonl    save its events as JSON lines
   multitap -p \"go on\" -r ID                   resume it
 
-An ID is Multitap's or the agent's own, or a prefix of either. `latest` is the
-newest in the folder. With --agent gemini it may also be Gemini's number (1 is
-the oldest).
+ID is Multitap's id, the agent's own, a prefix of either, or `latest` for the newest
+in the folder. With --agent gemini, ID may also be the number that
+`gemini --list-sessions` shows.
 
 With --agent, multitap reads the files of Claude Code, Codex or Gemini CLI, even
 of conversations that it did not run.";
