@@ -1,4 +1,4 @@
-//! Any agent that speaks the Agent Client Protocol: how it is started. Its dialect is in the files beside this one.
+//! Starts any agent that speaks the Agent Client Protocol. The modules below have its dialect.
 
 mod block;
 mod content;
@@ -46,7 +46,7 @@ pub(crate) async fn launch(mut start: Start<'_>) -> Result<AgentLink, LaunchErro
     start.by(plan).await
 }
 
-/// The codec for one session; the program is told everything in the protocol itself.
+/// The codec for one session. Every setting is sent by the protocol itself, none as an argument.
 fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan<AcpCodec>, LaunchError> {
     check(config)?;
     let folder = |folder: &PathBuf| folder_text(AgentType::Acp, "added directories", folder);
@@ -60,7 +60,7 @@ fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan<AcpCodec>,
     Ok(Plan { args: config.agent_args.clone(), ..Plan::new(codec) })
 }
 
-/// What every session is opened with.
+/// The settings with which a session is opened.
 pub(crate) fn wishes(config: &SessionConfig) -> Result<Wishes, LaunchError> {
     let cwd = match &config.working_directory {
         Some(folder) => std::path::absolute(folder),

@@ -1,4 +1,4 @@
-//! Claude Code: how it is started. Its dialect is in the files beside this one.
+//! Starts Claude Code. The modules below have its dialect.
 
 mod answer;
 mod approve;
@@ -39,7 +39,7 @@ use crate::codec::{DiskFiles, Files};
 use crate::mcp;
 use crate::spec::{Plan, Start, add_options, folder_text, private_file};
 
-/// What every session is started with: one long-lived process, JSON lines both ways, text as it comes.
+/// The arguments of every session: one long-lived process, JSON lines in both directions, text as it streams.
 const ALWAYS: [&str; 7] = [
     "-p",
     "--input-format",
@@ -80,8 +80,8 @@ fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan<ClaudeCode
     Ok(Plan { args, files: kept, ..Plan::new(codec) })
 }
 
-/// The id we give a new conversation, so that it is known at once. One that goes on under its own id gets none, nor
-/// one that the user's own arguments choose.
+/// The id for a new conversation, chosen by us so that it is known at once. `None` if the conversation keeps its id, or
+/// if the user's own arguments choose one.
 fn native_id(config: &SessionConfig) -> Option<String> {
     let own = config.program.iter().flat_map(|program| &program.args).chain(&config.agent_args);
     let chosen = ["--session-id", "--resume", "--continue", "--fork-session", "-r", "-c"];
@@ -90,7 +90,7 @@ fn native_id(config: &SessionConfig) -> Option<String> {
     new.then(|| Uuid::new_v4().to_string())
 }
 
-/// Everything but the MCP servers, whose settings may hold secrets and go into a file.
+/// All arguments except for the MCP servers: their settings may contain secrets, so they go into a file.
 fn arguments(config: &SessionConfig, native_id: Option<&str>) -> Result<Vec<String>, Unsupported> {
     let mut args: Vec<String> = ALWAYS.map(str::to_owned).to_vec();
     let prompt_tool = match config.permission_path {
@@ -163,7 +163,7 @@ fn native_mode(mode: &Mode) -> Result<String, Unsupported> {
     }
 }
 
-/// A file only the user can read, with the MCP servers as Claude wants them.
+/// A private file with the MCP servers in Claude's format.
 fn mcp_file(config: &SessionConfig) -> Result<TempPath, AgentError> {
     let servers: Map<String, Value> =
         config.mcp_servers.iter().map(|(name, server)| (name.clone(), mcp_server(server))).collect();
@@ -189,7 +189,7 @@ fn server_rule(name: &str) -> String {
     format!("mcp__{}", plain(name))
 }
 
-/// A name as Claude makes it part of a tool's name.
+/// A name as it appears in Claude's names of tools.
 fn plain(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     name.chars().map(plain).collect()

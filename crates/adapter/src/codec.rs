@@ -1,4 +1,4 @@
-//! What an agent's dialect is: lines in, events out; commands in, lines out. No I/O, no clock, no failure.
+//! The trait for an agent's dialect: lines in, events out; commands in, lines out. No I/O, no clock, no failure.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -13,25 +13,26 @@ use crate::line::{repaired, unrecognized};
 
 /// One agent's dialect. May keep state, must not fail: a line that it does not understand becomes `unrecognized`.
 pub trait Codec: Send + 'static {
-    /// The program runs: what to send it first.
+    /// The program runs. Returns the first lines to send.
     fn begin(&mut self, now: Timestamp) -> Step;
     /// A line from the agent, never an empty one.
     fn decode(&mut self, line: &str, now: Timestamp) -> Step;
     /// A command for the agent. One that it cannot carry out becomes an `error` event.
     fn encode(&mut self, command: Command, now: Timestamp) -> Step;
-    /// What an edited answer would make of the call it is about, or why the agent cannot run that. Changes nothing.
-    /// Most agents run the call that they asked about and no other.
+    /// The call that an edited answer would run, or why the agent cannot run it. Changes nothing. Most agents run only
+    /// the call that they asked about.
     fn edited(&self, _decide: &Decide) -> Result<EditedCall, String> {
         Err("the agent does not support edited answers".to_owned())
     }
-    /// Nothing more comes: close what is open, end the turn and the session. Only the first call does something.
+    /// The agent's output has ended: close what is open, end the turn and the session. Only the first call has an
+    /// effect.
     fn end(&mut self, end: End<'_>, now: Timestamp) -> Step;
-    /// For an agent that runs a process for each turn: the process of this turn is gone, and the session goes on.
+    /// For an agent with one process per turn: the process of this turn has ended, and the session goes on.
     fn turn_process_ended(&mut self, _end: End<'_>, _now: Timestamp) -> Step {
         Step::default()
     }
-    /// For an agent that leaves the commands of a cancelled turn running: the variable that it sets in the environment of
-    /// commands, and of nothing else that it starts. They are ended by it.
+    /// For an agent that leaves the commands of a cancelled turn running: the variable that it sets in the environment
+    /// of commands, and of nothing else. The pump ends the processes that have it.
     fn command_variable(&self) -> Option<&'static str> {
         None
     }
@@ -50,32 +51,32 @@ pub(crate) fn read<'a, C, T: Deserialize<'a>>(
     }
 }
 
-/// What a codec wants to happen, in this order: the events reported, the lines written to the agent.
+/// The results of one step of a codec, in this order: events to report, lines to write to the agent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Step {
     pub events: Vec<EventKind>,
     pub lines: Vec<String>,
-    /// The agent has shown that it is up. Said at least once, then meaningless.
+    /// The agent is up. Set at least once; meaningless after that.
     pub ready: bool,
     /// The session cannot begin, and the last error reported says why. Meaningless once the agent is up.
     pub give_up: bool,
-    /// It cannot begin because the agent has no such thing as was asked for.
+    /// A requested setting that the agent does not support, so the session cannot begin.
     pub unsupported: Option<Unsupported>,
-    /// Of an agent that runs a process for each turn: start this one.
+    /// For an agent with one process per turn: start this one.
     pub run: Option<Run>,
-    /// Of such an agent: end the one that runs.
+    /// For such an agent: end the running process.
     pub stop: bool,
 }
 
-/// One process of an agent that runs one for each turn.
+/// One process of an agent with one process per turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
     pub args: Vec<RunArg>,
-    /// What it reads; then its input ends.
+    /// Text to write to stdin before closing it.
     pub stdin: Option<String>,
 }
 
-/// An argument: a word, or the path of a file that is made for this process and gone after it.
+/// An argument: a word, or the path of a temporary file that exists as long as the process.
 #[derive(Clone, PartialEq, Eq)]
 pub enum RunArg {
     Word(String),
@@ -99,13 +100,13 @@ impl fmt::Debug for RunArg {
 
 impl Step {
     pub(crate) fn of(fill: impl FnOnce(&mut Self)) -> Self {
-        // Most lines make one event. A list that grows by itself has room for four, and events are large.
+        // Most lines make one event. A `Vec` that grows by itself reserves room for four, and events are large.
         let mut out = Self { events: Vec::with_capacity(1), ..Self::default() };
         fill(&mut out);
         out
     }
 
-    /// The step that `fill` makes of a line, whose lone surrogates are repaired first.
+    /// The step that `fill` makes of a line, after lone surrogates in the line were repaired.
     pub(crate) fn of_line(line: &str, fill: impl FnOnce(&str, &mut Self)) -> Self {
         Self::of(|out| fill(&repaired(line), out))
     }
@@ -128,33 +129,33 @@ impl Step {
         self.give_up = true;
     }
 
-    /// The session cannot begin as it was asked for, and that came out only now.
+    /// The session cannot begin: the agent does not support a setting, which only its start showed.
     pub(crate) fn fail_unsupported(&mut self, unsupported: Unsupported) {
         self.unsupported = Some(unsupported);
         self.give_up = true;
     }
 }
 
-/// Why nothing more comes.
+/// Why the agent's output has ended.
 #[derive(Debug, Clone, Copy)]
 pub enum End<'a> {
-    /// The program ended of its own accord, or somebody else ended it.
+    /// The program ended by itself, or was ended by somebody other than us.
     Exited(&'a Exit),
     /// We asked it to end.
     Stopped(&'a Exit),
-    /// We ended it because it did something that no agent may.
+    /// We ended it because it broke a limit or a rule of the protocol.
     Broken { exit: &'a Exit, why: &'a AgentError },
     /// A recorded stream is over.
     InputEnded,
 }
 
-/// What a codec may know of the disk: the text of files that the agent is about to change, for diffs.
+/// A codec's access to the disk: the text of files that the agent is about to change, for diffs.
 pub trait Files: Send + 'static {
-    /// The file's text; nothing if there is no such file, or it is no text, or too large to show.
+    /// The file's text; `None` if there is no such file, or it is not text, or too large to show.
     fn read(&self, path: &Path) -> Option<String>;
 }
 
-/// Files that are read for one message of an agent.
+/// Maximum number of files that are read for one message of an agent.
 pub(crate) const MOST_READ: usize = 64;
 
 /// No files at all: for recorded streams.
@@ -170,12 +171,12 @@ impl Files for NoFiles {
 #[derive(Debug, Clone, Copy)]
 pub struct DiskFiles;
 
-/// A larger file is not shown whole in a question.
+/// Maximum size of a file that is shown whole in a question.
 const LARGEST_SHOWN: u64 = 2 * 1024 * 1024;
 
 impl Files for DiskFiles {
     fn read(&self, path: &Path) -> Option<String> {
-        // Looked at before it is opened: a pipe would make us wait for whoever writes to it.
+        // Checked before opening: opening a FIFO would block until somebody writes to it.
         let meta = fs::metadata(path).ok()?;
         if !meta.is_file() || meta.len() > LARGEST_SHOWN {
             return None;

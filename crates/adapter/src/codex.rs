@@ -1,4 +1,4 @@
-//! Codex: how it is started. Its dialects are in the files beside this one.
+//! Starts Codex. The modules below have its dialects.
 
 mod answer;
 mod archive;
@@ -77,7 +77,8 @@ fn plan(
     Ok(Plan { args, ..Plan::new(codec) })
 }
 
-/// Whether a session needs a sandbox that may not work here. Unless it goes without one, it may.
+/// Whether the session may need a sandbox that does not work here: any session, unless it was configured to run without
+/// one.
 fn may_need_sandbox(config: &SessionConfig) -> bool {
     !matches!(config.sandbox, Some(SandboxMode::None | SandboxMode::FullAccess))
 }

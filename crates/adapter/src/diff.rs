@@ -1,7 +1,7 @@
-//! Unified diffs of two texts, and texts by their diffs.
+//! Makes unified diffs of two texts, and texts from diffs.
 
-/// The unified diff from `before` (nothing: there is no such file yet) to `after`, headed like git's; empty if they
-/// are the same.
+/// The unified diff from `before` (`None` if the file does not exist yet) to `after`, with git's header; empty if they
+/// are equal.
 pub(crate) fn unified(path: &str, before: Option<&str>, after: &str) -> String {
     if before.unwrap_or_default() == after {
         return String::new();
@@ -11,24 +11,24 @@ pub(crate) fn unified(path: &str, before: Option<&str>, after: &str) -> String {
     multitap_diff::unified(&from, before.unwrap_or_default(), &format!("b/{path}"), after)
 }
 
-/// The unified diff of a file that goes.
+/// The unified diff of a file that is removed.
 pub(crate) fn removed(path: &str, before: &str) -> String {
     multitap_diff::unified(&format!("a/{}", path.trim_start_matches('/')), before, "/dev/null", "")
 }
 
-/// Hunks with the head that a diff of that file has, which may have moved.
+/// Adds the header of a diff to hunks of a file, which may have been moved.
 pub(crate) fn headed(path: &str, moved_to: Option<&str>, hunks: &str) -> String {
     let to = moved_to.unwrap_or(path).trim_start_matches('/');
     let end = if hunks.is_empty() || hunks.ends_with('\n') { "" } else { "\n" };
     format!("--- a/{}\n+++ b/{to}\n{hunks}{end}", path.trim_start_matches('/'))
 }
 
-/// The text after the hunks, if they fit.
+/// The text after applying the hunks, if they match.
 pub(crate) fn apply(text: &str, hunks: &str) -> Option<String> {
     change(text, hunks, Direction::Forward)
 }
 
-/// The text before the hunks, if they fit.
+/// The text before the hunks were applied, if they match.
 pub(crate) fn revert(text: &str, hunks: &str) -> Option<String> {
     change(text, hunks, Direction::Back)
 }
@@ -49,7 +49,7 @@ fn change(text: &str, hunks: &str, direction: Direction) -> Option<String> {
         made.extend(lines.get(at..from)?.iter().copied());
         at = from;
         while let Some(line) = rest.next_if(|line| !line.starts_with("@@")) {
-            // The mark that the line before it is the file's last and has no end.
+            // The marker for a last line without a line ending.
             let ends = if rest.next_if(|next| next.starts_with('\\')).is_some() { "" } else { "\n" };
             let (mark, content) = line.split_at_checked(1).unwrap_or((" ", ""));
             let (taken, given) = match (mark, direction) {
@@ -77,7 +77,7 @@ fn change(text: &str, hunks: &str, direction: Direction) -> Option<String> {
     Some(made)
 }
 
-/// The line, counted from zero, that a hunk begins at: `@@ -3,2 +3,4 @@`.
+/// The first line of a hunk, counted from zero: `@@ -3,2 +3,4 @@`.
 fn starts_at(head: &str, direction: Direction) -> Option<usize> {
     let mut ranges = head.strip_prefix("@@ ")?.split(' ');
     let (old, new) = (ranges.next()?.strip_prefix('-')?, ranges.next()?.strip_prefix('+')?);

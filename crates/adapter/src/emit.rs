@@ -28,8 +28,8 @@ pub(crate) use turn::{EndFacts, Turns, died};
 
 use crate::codec::{End, Step};
 
-/// The state behind one session's events. `T`, `Q` and `R` are what a codec keeps beside a tool call and a question, and
-/// what it asks the agent.
+/// The state behind one session's events. `T` and `Q` are a codec's own data about a tool call and a question; `R` is a
+/// request to the agent.
 #[derive(Debug)]
 pub(crate) struct Emitter<T = (), Q = (), R = ()> {
     pub(crate) session: SessionFacts,
@@ -54,13 +54,13 @@ impl<T, Q, R> Emitter<T, Q, R> {
         }
     }
 
-    /// Emits the end of a call that was taken from `tools`. Withdraws its open questions.
+    /// Emits the end of a call that was taken from `tools`, and withdraws its open questions.
     pub(crate) fn end_tool(&mut self, tool: &OpenTool<T>, end: ToolEnd, now: Timestamp, out: &mut Step) {
         self.questions.withdraw_about(tool.id.as_str(), out);
         self.tools.end(tool, end, self.session.clock(now), out);
     }
 
-    /// Ends the open calls that `is_over` selects and of which the agent reports no end.
+    /// Ends the open calls that `is_over` selects, if the agent does not report their end.
     pub(crate) fn close_tools(
         &mut self,
         is_over: impl FnMut(&OpenTool<T>) -> bool,
@@ -71,7 +71,7 @@ impl<T, Q, R> Emitter<T, Q, R> {
         self.tools.close(is_over, no_end, self.session.clock(now), out);
     }
 
-    /// The running turn is over, and so are its texts. Its end reports the calls that were denied in it.
+    /// Ends the running turn and its texts. The end reports the calls that were denied in it.
     pub(crate) fn complete_turn(&mut self, mut turn: TurnEnd, now: Timestamp, out: &mut Step) {
         self.texts.turn_over();
         self.messages.turn_over();
@@ -79,7 +79,7 @@ impl<T, Q, R> Emitter<T, Q, R> {
         self.turns.complete(turn, self.session.clock(now), out);
     }
 
-    /// Nothing more comes: ends the turn that runs, then the session. The caller has closed the turn's work.
+    /// The agent's output has ended: ends the running turn, then the session. The caller has closed the turn's work.
     pub(crate) fn end_session(&mut self, end: End<'_>, facts: EndFacts, now: Timestamp, out: &mut Step) {
         self.turns.end(end, facts, self.session.clock(now), out);
     }
@@ -94,7 +94,8 @@ impl<T, Q, R> Emitter<T, Q, R> {
         out.events.push(EventKind::Error(self.refused(why)));
     }
 
-    /// The link of an agent that cannot be steered says so, so it is never asked to.
+    /// Reports a steering prompt as an error. The link says whether an agent can be steered, so no such prompt is sent
+    /// to it.
     pub(crate) fn refuse_steering(&self, out: &mut Step) {
         self.refuse("it cannot add a prompt to a running turn", out);
     }
@@ -112,7 +113,7 @@ pub(crate) fn note(subtype: &str, message: Option<String>, data: Map<String, Val
     EventKind::System(SystemNote { subtype: subtype.to_owned(), message, data })
 }
 
-/// The state of an item of a plan, by an agent's word for it.
+/// The status of an item in a plan, by an agent's word for it.
 pub(crate) fn todo_status(word: Option<&str>) -> TodoStatus {
     match word {
         Some("in_progress" | "inProgress") => TodoStatus::InProgress,

@@ -1,4 +1,4 @@
-//! Questions in the agent's words: what is offered, and answers as the asker wants to have them.
+//! Questions in the agent's words: their options, and answers in the format that the agent expects.
 
 use std::collections::BTreeMap;
 

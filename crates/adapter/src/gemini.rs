@@ -1,4 +1,4 @@
-//! Gemini CLI: how it is started. It speaks ACP; the way it does so in is `acp`, and its other form beside this file.
+//! Starts Gemini CLI. It speaks ACP, with peculiarities that `acp` handles; the modules below have its other format.
 
 mod decode;
 mod history;
@@ -36,7 +36,7 @@ pub(crate) async fn launch(mut start: Start<'_>) -> Result<AgentLink, LaunchErro
     shared_arguments(config, &mut Vec::new())?;
     match config.transport {
         Transport::Default => {
-            // Held until Gemini is up, or until nobody waits for that any more.
+            // Held until Gemini is up, or until nobody waits for it any more.
             let _resumed = prepare_resume(config)?;
             let plan = plan(config, Box::new(DiskFiles))?;
             start.by(plan).await
@@ -60,7 +60,7 @@ fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan<AcpCodec>,
     Ok(Plan { args, env: private.env, files: private.files, ..Plan::new(codec) })
 }
 
-/// What a session over ACP is started with.
+/// The arguments of a session over ACP.
 fn arguments(config: &SessionConfig) -> Result<Vec<String>, Unsupported> {
     let mut args = vec!["--acp".to_owned()];
     shared_arguments(config, &mut args)?;
@@ -68,7 +68,7 @@ fn arguments(config: &SessionConfig) -> Result<Vec<String>, Unsupported> {
     Ok(args)
 }
 
-/// The options that both forms know.
+/// The options that both transports share.
 fn shared_arguments(config: &SessionConfig, args: &mut Vec<String>) -> Result<(), Unsupported> {
     check(config)?;
     if !project::is_left_out(&config.environment) {
@@ -91,7 +91,7 @@ fn shared_arguments(config: &SessionConfig, args: &mut Vec<String>) -> Result<()
     Ok(())
 }
 
-/// Refuses a setting that Gemini has no place for.
+/// Refuses a setting that Gemini does not support.
 fn check(config: &SessionConfig) -> Result<(), Unsupported> {
     let given = [
         ("append system prompt", config.append_system_prompt.is_some(), "it can only replace its whole prompt"),

@@ -1,4 +1,4 @@
-//! Conversations that the agents keep themselves: found, listed, and reported again as unified events.
+//! Conversations that the agents store themselves: finds and lists them, and reports them as unified events.
 //!
 //! Where each agent keeps them and what its files look like is in its own folder (`claude/history.rs` and so on);
 //! here is what they share. Reads only: nothing in here changes an agent's files.
@@ -24,7 +24,7 @@ use crate::info::{AgentInfo, Store};
 
 /// The word for the newest conversation.
 const LATEST: &str = "latest";
-/// The fewest characters that may stand for a longer id: what is shorter is a slip more often than a choice.
+/// Minimum length of a prefix of an id: a shorter one is more likely a mistake.
 const SHORTEST: usize = 4;
 
 /// A conversation in an agent's own store.
@@ -33,17 +33,17 @@ const SHORTEST: usize = 4;
 #[serde(rename_all = "camelCase")]
 pub struct StoredSession {
     pub agent: AgentType,
-    /// The agent's own id: what resumes it.
+    /// The agent's own id, which resumes it.
     pub id: String,
-    /// The folder it was had in, where the store has it.
+    /// The folder of the conversation, if the store has it.
     pub folder: Option<PathBuf>,
-    /// The first thing the user said, on one line.
+    /// The user's first message, on one line.
     pub title: Option<String>,
     pub model: Option<String>,
     pub started: Option<Timestamp>,
     pub updated: Option<Timestamp>,
     pub agent_version: Option<String>,
-    /// The agent has put it away, and does not list it any more.
+    /// The agent has archived it, and does not list it any more.
     pub archived: bool,
     /// The file of the conversation, then those of its sub-agents.
     pub files: Vec<PathBuf>,
@@ -104,7 +104,7 @@ pub struct History {
 }
 
 impl History {
-    /// The store of that agent as a process with these variables would find it; the others are those of this one.
+    /// The store of that agent, as a process with these variables (and otherwise our own) would find it.
     pub fn of(agent: AgentType, env: &BTreeMap<String, String>) -> Result<Self, HistoryError> {
         let info = AgentInfo::of(agent).ok_or(HistoryError::NoStore(agent))?;
         let store = info.store.as_ref().ok_or(HistoryError::NoStore(agent))?;
@@ -115,12 +115,12 @@ impl History {
         self.agent
     }
 
-    /// The folder that the agent keeps its own files in.
+    /// The folder with the agent's own files.
     pub fn home(&self) -> &Path {
         &self.home
     }
 
-    /// The conversations, newest first: those of one folder, or all. What cannot be read is left out.
+    /// The conversations, newest first: those of one folder, or all. Unreadable ones are left out.
     pub fn list(&self, folder: Option<&Path>) -> Vec<StoredSession> {
         let here = folder.map(Here::new);
         let mut sessions = (self.store.list)(&self.home, here.as_ref());
@@ -128,8 +128,8 @@ impl History {
         sessions
     }
 
-    /// The conversation that somebody means: by its id, the beginning of it, `latest` for the newest in the folder,
-    /// or for Gemini by the number that Gemini gives it there.
+    /// Finds a conversation: by its id, a prefix of it, `latest` for the newest in the folder, or for Gemini by
+    /// Gemini's own number in that folder.
     pub fn find(&self, wanted: &str, folder: &Path) -> Result<StoredSession, HistoryError> {
         let here = self.list(Some(folder));
         if wanted == LATEST {
@@ -162,7 +162,7 @@ impl History {
     }
 }
 
-/// The folder whose conversations to list, under every name that an agent may use for it.
+/// The folder whose conversations are listed, under every name that an agent may use for it.
 #[derive(Debug)]
 pub(crate) struct Here {
     names: Vec<PathBuf>,

@@ -1,4 +1,4 @@
-//! What is known of each agent before it is started. [`AgentInfo::all`] is the only list of agents.
+//! Facts about each agent that are known before a start. [`AgentInfo::all`] is the only list of agents.
 //!
 //! Each agent's folder has its `INFO`. The built-in agent is no program and has none.
 
@@ -21,7 +21,7 @@ pub struct AgentInfo {
     /// `None` for agents behind ACP: their command line says which program it is.
     pub program: Option<ProgramInfo>,
     pub features: AgentFeatures,
-    /// Whether it takes prompts into a running turn, over its default transport.
+    /// Whether the agent accepts prompts during a turn, over its default transport.
     pub steers: bool,
     pub(crate) mcp: McpAbilities,
     pub(crate) home: Option<Home>,
@@ -47,7 +47,7 @@ pub struct ProgramInfo {
     pub kind: AgentKind,
 }
 
-/// What an agent offers through this version of Multitap.
+/// The features of an agent, through this version of Multitap.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentFeatures {
@@ -69,16 +69,18 @@ pub struct AgentFeatures {
     pub images: bool,
 }
 
-/// Which settings of an MCP server an agent can be given.
+/// The settings of an MCP server that an agent supports.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct McpAbilities {
     pub(crate) timeout: bool,
     pub(crate) trust: bool,
     pub(crate) include_tools: bool,
     pub(crate) exclude_tools: bool,
-    /// Else the server is started through a shell that changes the folder, which needs Unix.
+    /// Whether the agent itself changes the folder; otherwise the server is started through a shell that does, which
+    /// needs Unix.
     pub(crate) cwd: bool,
-    /// `trust` and `exclude_tools` are rules that name the server, and do not hold for a name with an underscore.
+    /// Whether `trust` and `exclude_tools` become rules that name the server. Such a rule does not work for a name with
+    /// an underscore.
     pub(crate) rules_misread_underscores: bool,
 }
 
@@ -93,16 +95,16 @@ pub(crate) struct Home {
     pub(crate) folder: &'static str,
 }
 
-/// Where an agent records that somebody signed in.
+/// Where an agent records a sign-in.
 #[derive(Debug)]
 pub(crate) struct SignInPlaces {
-    /// Environment variables of which one is enough to sign in.
+    /// Environment variables each of which is enough to sign in.
     pub(crate) variables: &'static [&'static str],
     /// Files in the agent's own folder, or beside it (`../NAME`).
     pub(crate) files: &'static [&'static str],
-    /// What to do if nobody is signed in.
+    /// How to sign in.
     pub(crate) fix: &'static str,
-    /// A file of the agent's folder that names a key, or another way to one.
+    /// Finds a file of the agent's folder that contains a key, or names a way to one.
     pub(crate) in_settings: fn(&Path) -> Option<String>,
     /// macOS may keep the sign-in where files do not show it.
     pub(crate) uses_keychain: bool,
@@ -123,11 +125,11 @@ pub(crate) type Numbered = for<'a> fn(&'a [StoredSession], &str) -> Option<&'a S
 /// How an agent treats project files that run or allow something when it starts.
 #[derive(Debug)]
 pub(crate) struct ProjectFiles {
-    /// Finds them. `None`: the agent may be any of the others.
+    /// Finds such files. `None`: the agent may be any of the others.
     pub(crate) look: Option<fn(&mut Project)>,
     /// Whether such files in added folders count too.
     pub(crate) acts_in_added: bool,
-    /// Makes it start without them; else why it cannot.
+    /// Makes the agent start without them; else says why it cannot.
     pub(crate) leave_out: fn(&mut SessionConfig, &Path) -> Result<(), &'static str>,
     /// Marks the folder as trusted for an agent that would ask by itself.
     pub(crate) trust: Option<fn(&mut SessionConfig, &Path)>,
@@ -154,7 +156,7 @@ impl AgentInfo {
         which::which(self.program.as_ref()?.name).ok()
     }
 
-    /// Whether it keeps its conversations in files that can be listed and read.
+    /// Whether the agent stores conversations in files that can be listed and read.
     pub fn has_store(&self) -> bool {
         self.store.is_some()
     }

@@ -28,7 +28,7 @@ pub(crate) trait JsonFields<'a>: Copy {
         N::try_from(self.number(key)?).ok()
     }
 
-    /// Whether it is true.
+    /// Whether the field is `true`.
     fn flag(self, key: &str) -> bool {
         self.field(key).is_some_and(|value| *value == Value::Bool(true))
     }
@@ -65,7 +65,7 @@ pub(crate) fn one(key: &str, value: impl Into<Value>) -> Map<String, Value> {
     Map::from_iter([(key.to_owned(), value.into())])
 }
 
-/// What a tool was called with. Arguments that are no object become one.
+/// The arguments of a tool call, as an object; arguments that are no object are put into one.
 pub(crate) fn arguments(given: Option<Value>) -> Map<String, Value> {
     match given {
         Some(Value::Object(arguments)) => arguments,
@@ -85,7 +85,7 @@ pub(crate) fn text_of_blocks(blocks: &[Value]) -> Option<String> {
     Some(blocks.iter().map(text).collect::<Option<Vec<_>>>()?.join("\n"))
 }
 
-/// The same value without what is null.
+/// Removes nulls from a value.
 pub(crate) fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(map) => Value::Object(present(map)),
@@ -94,7 +94,7 @@ pub(crate) fn without_nulls(value: Value) -> Value {
     }
 }
 
-/// The same object without what is null.
+/// Removes nulls from an object.
 pub(crate) fn present(map: Map<String, Value>) -> Map<String, Value> {
     map.into_iter().filter(|(_, value)| !value.is_null()).map(|(key, value)| (key, without_nulls(value))).collect()
 }

@@ -17,11 +17,12 @@ use crate::info::AgentInfo;
 
 /// A larger file is not read, and counts as one that acts.
 const MOST_BYTES: u64 = 512 * 1024;
-/// How much is read of all files together. What comes after counts as files that act.
+/// Maximum number of bytes read of all files together. Files beyond it count as files that take effect.
 const MOST_BYTES_IN_ALL: u64 = 8 * 1024 * 1024;
 /// How many files are looked at. A folder with more counts as one that acts.
 const MOST_FILES: usize = 1000;
-/// How deep folders of commands and the like are searched. A folder that goes deeper counts as one that acts.
+/// Maximum depth at which folders of commands and the like are searched. A deeper folder counts as one that takes
+/// effect.
 const MOST_DEPTH: usize = 6;
 /// How many keys of a file are named, and how much of each.
 const SHOWN_KEYS: usize = 6;
@@ -31,9 +32,9 @@ const SHOWN_CHARS: usize = 40;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActingFile {
     pub agent: AgentType,
-    /// Its path: below the folder as written from there, else absolute.
+    /// The file's path: relative to the folder if it lies below it, else absolute.
     pub path: PathBuf,
-    /// What in it acts, such as the names of its keys.
+    /// The parts that take effect, such as the names of its keys.
     pub what: String,
 }
 
@@ -43,8 +44,8 @@ impl std::fmt::Display for ActingFile {
     }
 }
 
-/// What of a folder acts when that agent starts there. An agent behind ACP may read the files of any of them.
-/// `env` is the environment that the agent is given beside our own.
+/// The files of a folder that take effect when that agent starts there. An agent behind ACP may be any agent, so the
+/// files of all count. `env` has the agent's variables in addition to our own.
 pub fn acting_files(agent: AgentType, folder: &Path, env: &BTreeMap<String, String>) -> Vec<ActingFile> {
     let mut found = Vec::new();
     for info in read_by(agent) {
@@ -66,8 +67,7 @@ fn read_by(agent: AgentType) -> Vec<&'static AgentInfo> {
     }
 }
 
-/// What of a folder that is added to a session acts there: some agents load skills, agents and plugins from added
-/// folders.
+/// The files of an added folder that take effect: some agents load skills, agents and plugins from there.
 pub fn acting_files_of_added(agent: AgentType, folder: &Path, env: &BTreeMap<String, String>) -> Vec<ActingFile> {
     let agents = read_by(agent).into_iter().filter(|info| info.project.acts_in_added);
     let mut found: Vec<ActingFile> = agents.flat_map(|info| acting_files(info.agent, folder, env)).collect();
@@ -155,7 +155,7 @@ pub(crate) struct Project {
 pub(crate) enum Contents {
     Absent,
     Text(String),
-    /// It is there, and cannot be judged: too large, no regular file, no text, or not to be read.
+    /// The file exists but cannot be judged: too large, not a regular file, not text, or unreadable.
     Unknown,
 }
 

@@ -90,7 +90,7 @@ pub(crate) struct Pump<C> {
     _files: Vec<TempPath>,
 }
 
-/// What a process must have done by a moment; else it is stopped.
+/// A deadline for a step of a process; beyond it, the process is stopped.
 #[derive(Debug, Clone, Copy)]
 struct Limit {
     at: Instant,
@@ -367,7 +367,7 @@ impl<C: Codec> Pump<C> {
         for line in std::mem::take(&mut step.lines) {
             child.stdin.write(line, Duration::ZERO).await.ok(); // A process that takes no lines is stopped all the same.
         }
-        // That there was nothing to cancel is no news.
+        // An error would only say that there was nothing to cancel.
         step.events.retain(|kind| !matches!(kind, EventKind::Error(_)));
         self.report(step).await.ok(); // The owner may listen or not.
         child.stdin.close();

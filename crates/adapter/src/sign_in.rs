@@ -7,12 +7,12 @@ use multitap_event::AgentType;
 
 use crate::info::AgentInfo;
 
-/// What is known about an agent's sign-in.
+/// Whether an agent is signed in, as far as its files and variables show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SignIn {
-    /// What shows it: a variable or a file. Whether the vendor still accepts it is not known.
+    /// The variable or file that shows it. Whether the vendor still accepts it is not known.
     Found(String),
-    /// Nothing shows it; what to do about it.
+    /// No variable or file shows a sign-in; `fix` says what to do.
     Missing { fix: &'static str },
     /// This machine may keep it where it cannot be seen.
     Unknown,

@@ -16,7 +16,7 @@ use crate::info::AgentInfo;
 use crate::pump::{Lifetime, Pump};
 use crate::{codex, mcp, project};
 
-/// What it takes to start an agent.
+/// Everything that is needed to start an agent.
 #[derive(Debug)]
 pub struct LaunchSpec {
     pub config: SessionConfig,
@@ -102,7 +102,7 @@ pub async fn launch(mut spec: LaunchSpec, tasks: &TaskTracker) -> Result<AgentLi
 /// A session that is to be started, checked as far as all agents have that in common.
 pub(crate) struct Start<'a> {
     pub(crate) spec: LaunchSpec,
-    /// What the owner should know about this start.
+    /// A warning about this start, for the owner.
     warning: Option<AgentError>,
     tasks: &'a TaskTracker,
 }
@@ -188,7 +188,7 @@ fn program(spec: &LaunchSpec, args: Vec<String>, env: Vec<(String, String)>) -> 
     } else {
         own.command
     };
-    // What the plan needs wins, or the agent could not be driven.
+    // Variables of the plan come last and win, because the agent cannot be driven without them.
     let env = own.env.into_iter().chain(spec.config.environment.clone()).chain(env);
     Ok(Program {
         program,

@@ -1,4 +1,4 @@
-//! Content blocks: what an agent or a user says, most often text.
+//! Content blocks of messages, most often text.
 
 use multitap_event::Image;
 use serde::Deserialize;
@@ -7,12 +7,12 @@ use serde_json::value::RawValue;
 
 use crate::json::JsonFields as _;
 
-/// A content block as it is written. Any shape will do.
+/// A content block in any shape.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Content<'a>(#[serde(borrow)] Option<&'a RawValue>);
 
-/// A block as most are. What has other fields is none of these.
+/// A block in its usual form. Blocks with other fields do not parse as this.
 #[derive(Deserialize)]
 struct TextBlock {
     #[serde(rename = "type")]
@@ -27,7 +27,7 @@ enum TextKind {
 }
 
 impl Content<'_> {
-    /// The block as text; what is no text is named.
+    /// The block as text. Other content becomes its name.
     pub(super) fn text(self) -> String {
         let Some(written) = self.0 else { return String::new() };
         match serde_json::from_str(written.get()) {
@@ -47,7 +47,7 @@ impl Content<'_> {
     }
 }
 
-/// A content block as text; what is no text is named. A call shows a list under the same name, which is read elsewhere.
+/// A content block as text; other content becomes its name. A call's list of the same name is read elsewhere.
 pub(super) fn text_of(block: &Value) -> String {
     let text = match block.text("type") {
         Some("text") => block.text("text"),

@@ -1,4 +1,4 @@
-//! What a tool call shows: text, and changes to files.
+//! The content of a tool call: text, and changes to files.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::codec::{Files, MOST_READ};
 use crate::diff;
 use crate::json::JsonFields as _;
 
-/// What a call shows now. An update replaces it.
+/// The current content of a call. An update replaces it.
 #[derive(Debug, Default)]
 pub(super) struct Shown {
     pub(super) text: String,
@@ -20,7 +20,7 @@ pub(super) struct Shown {
     pub(super) changes: Vec<Change>,
 }
 
-/// A change to a file, whole or as the piece of it that changes.
+/// A change to a file: the whole text, or only the changed part.
 #[derive(Debug, Clone)]
 pub(super) struct Change {
     pub(super) path: String,
@@ -57,12 +57,12 @@ impl Change {
         })
     }
 
-    /// Before the change is made: extends it to the whole file, before and after. Some agents show only the changed
+    /// Extends a change that is not made yet to the whole file, before and after. Some agents show only the changed
     /// part.
     pub(super) fn preview(self, files: &dyn Files) -> Self {
         let Some(old) = self.before.as_deref() else { return self };
         match files.read(Path::new(&self.path)) {
-            // Some show nothing as the text of a file that is not there.
+            // Some agents send an empty text for a file that does not exist.
             None if old.is_empty() => Self { before: None, ..self },
             _ if old.is_empty() => self,
             Some(now) if now != old && now.contains(old) => {
@@ -73,7 +73,7 @@ impl Change {
         }
     }
 
-    /// After it was made: the whole file as it was and is.
+    /// Extends a change that was made to the whole file, before and after.
     fn review(self, files: &dyn Files) -> Self {
         let Some(old) = self.before.as_deref() else { return self };
         match files.read(Path::new(&self.path)) {
@@ -98,7 +98,7 @@ fn by_path(changes: &[Change]) -> HashMap<&str, Vec<&Change>> {
     by_path
 }
 
-/// The changes that a finished call made, one for each file. `foreseen` is what was shown when it was asked about.
+/// The changes that a finished call made, one for each file. `foreseen` are the changes that its question showed.
 pub(super) fn made(changes: &[Change], foreseen: &[Change], tool: &ToolId, files: &dyn Files) -> Vec<FileChange> {
     let mut made: Vec<FileChange> = Vec::new();
     let (by_path, seen_before) = (by_path(changes), by_path(foreseen));

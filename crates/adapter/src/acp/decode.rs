@@ -1,4 +1,4 @@
-//! An ACP agent's lines to events: one line in, its events out. Each sort of line has its file beside this one.
+//! An ACP agent's lines to events: one line in, its events out. Each kind of line has a module of its own.
 
 use std::fmt;
 
@@ -34,7 +34,7 @@ impl fmt::Debug for AcpCodec {
 }
 
 impl AcpCodec {
-    /// For a recorded stream: no process, no files, nothing known beforehand.
+    /// A codec for a recorded stream: no process, no files, nothing known beforehand.
     pub(crate) fn recorded(flavor: Flavor) -> Self {
         Self {
             flavor,
@@ -45,7 +45,7 @@ impl AcpCodec {
         }
     }
 
-    /// For a running program.
+    /// A codec for a running program.
     pub(crate) fn live(flavor: Flavor, wishes: Wishes, files: Box<dyn Files>) -> Self {
         let mut codec = Self::recorded(flavor);
         codec.files = files;
@@ -119,7 +119,7 @@ impl AcpCodec {
         }
     }
 
-    /// Reads the line again, as that sort of update, and hands it on.
+    /// Parses the line again, as that kind of update, and handles it.
     fn update<U: DeserializeOwned>(&mut self, line: &str, out: &mut Step, then: impl FnOnce(&mut Self, U, &mut Step)) {
         read(self, line, out, |codec, call: Call<Updated<U>>, out| then(codec, call.params.update, out));
     }
@@ -158,7 +158,7 @@ impl AcpCodec {
         }
     }
 
-    /// A `system` event with the parameters of a line that says something we do not act on.
+    /// Reports a message that we do not act on as a `system` event with its parameters.
     fn note_line(&mut self, method: &str, message: Option<&str>, line: &str, out: &mut Step) {
         read(self, line, out, |_, mut call: Map<String, Value>, out| {
             let data = match call.shift_remove("params") {
@@ -171,7 +171,7 @@ impl AcpCodec {
     }
 }
 
-/// Whether an update is part of what was said, and not of the session's own state.
+/// Whether an update belongs to the conversation, not to the session's own state.
 fn is_of_history(kind: &str) -> bool {
     matches!(
         kind,

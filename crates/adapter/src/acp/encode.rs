@@ -51,7 +51,7 @@ impl AcpCodec {
         }
     }
 
-    /// Hands over the next prompt, unless a turn runs: a second one in it would end the first with some agents.
+    /// Sends the next prompt, unless a turn runs: some agents would end the running turn.
     pub(super) fn prompt_next(&mut self, now: Timestamp, out: &mut Step) {
         if self.emit.turns.is_open() {
             return;

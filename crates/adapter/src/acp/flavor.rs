@@ -1,4 +1,4 @@
-//! What an agent does in its own way, beside the protocol.
+//! The peculiarities of single agents that the protocol does not define.
 
 use multitap_event::{AgentType, ApprovalMode, Mode, ToolKind};
 use serde_json::{Map, Value};
@@ -8,7 +8,7 @@ use super::wire::ToolCall;
 use crate::gemini::name as gemini;
 use crate::json::{JsonFields as _, arguments, one};
 
-/// Which ways to expect.
+/// The agent whose peculiarities to expect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flavor {
     /// The protocol's own.
@@ -43,7 +43,7 @@ impl Flavor {
         Some((server.to_owned(), tool.to_owned()))
     }
 
-    /// What sort of tool it is, by the protocol's word for it and by its name.
+    /// The kind of a tool, by the protocol's word for it and by its name.
     pub(super) fn tool_kind(self, kind: &str, name: &str) -> ToolKind {
         match kind {
             "execute" => ToolKind::Shell,
@@ -62,7 +62,7 @@ impl Flavor {
         }
     }
 
-    /// A call's arguments. Gemini shows only what it makes of them, so they are put together from that.
+    /// A call's arguments. Gemini does not send them, so they are reconstructed from the content that it shows.
     pub(super) fn arguments(self, call: &ToolCall, shown: &Shown, is_mcp: bool) -> Map<String, Value> {
         match (&call.raw_input, self) {
             (Some(Value::Null) | None, Self::Gemini) => {
@@ -77,7 +77,7 @@ impl Flavor {
         }
     }
 
-    /// The mode that a piece of text announces, where an agent does so.
+    /// The mode that a piece of text announces, for an agent that reports modes in text.
     pub(super) fn mode_in_text(self, text: &str) -> Option<&str> {
         match self {
             Self::Plain => None,
@@ -85,7 +85,7 @@ impl Flavor {
         }
     }
 
-    /// A thought, without the heading that an agent puts on it though it has none.
+    /// A thought without an empty heading, which Gemini may put before it.
     pub(super) fn thought(self, text: String) -> String {
         match (self, text.strip_prefix("****\n")) {
             (Self::Gemini, Some(rest)) => rest.to_owned(),
@@ -93,12 +93,12 @@ impl Flavor {
         }
     }
 
-    /// Whether there is more to hear of a conversation after it was opened: its history, and the agent's commands.
+    /// Whether the agent sends more about a conversation after opening it: its history, its commands.
     pub(super) fn tells_after_opening(self) -> bool {
         self == Self::Gemini
     }
 
-    /// Whether the agent can show what a command writes while it runs, for who says that they want it.
+    /// Whether the agent streams the output of commands, if the client asks for it.
     pub(super) fn shows_terminals(self) -> bool {
         self == Self::Plain
     }
@@ -108,7 +108,8 @@ impl Flavor {
         self == Self::Gemini
     }
 
-    /// Whether a call that ended well by its status was in truth stopped. `cancelling` says whether the turn is.
+    /// Whether a call that is reported as completed was really stopped. `cancelling` says whether the turn is being
+    /// cancelled.
     pub(super) fn was_stopped(self, text: &str, cancelling: bool) -> bool {
         match self {
             Self::Plain => cancelling && (text.contains("User aborted") || text.contains("ancelled by user")),
@@ -116,12 +117,12 @@ impl Flavor {
         }
     }
 
-    /// Whether a call that failed was in truth refused by a rule.
+    /// Whether a call that is reported as failed was really denied by a rule.
     pub(super) fn was_denied(self, text: &str) -> bool {
         self == Self::Gemini && text.contains("denied by policy")
     }
 
-    /// The agent's word for a mode, of those it offers; else why not.
+    /// The agent's word for a mode, among those it offers; else an error with the reason.
     pub(super) fn mode_word(self, mode: &Mode, offered: &[String]) -> Result<String, String> {
         let known = |word: &str| offered.iter().find(|one| one.eq_ignore_ascii_case(word)).cloned();
         let found = match (mode, self) {
@@ -137,7 +138,7 @@ impl Flavor {
         })
     }
 
-    /// The unified word for the agent's.
+    /// The unified mode for the agent's word.
     pub(super) fn unified_mode(self, word: &str) -> Option<ApprovalMode> {
         match self {
             Self::Gemini => ApprovalMode::from_native(AgentType::Gemini, word),

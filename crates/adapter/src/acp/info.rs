@@ -1,4 +1,4 @@
-//! What is known of an agent that speaks ACP before it is started.
+//! Facts about ACP agents that are known before a start.
 
 use multitap_event::AgentType;
 
@@ -8,7 +8,7 @@ use crate::info::{AgentFeatures, AgentInfo, McpAbilities, ProjectFiles};
 pub(crate) static INFO: AgentInfo = AgentInfo {
     agent: AgentType::Acp,
     program: None,
-    // What the protocol requires; the rest is for each agent to offer.
+    // The features that the protocol requires; every other one depends on the agent.
     features: AgentFeatures {
         cost: false,
         usage_per_model: false,

@@ -1,4 +1,4 @@
-//! What the agent and the user say, and the agent's plan.
+//! Messages of the agent and the user, and the agent's plan.
 
 use multitap_event::{EventKind, MessageId, Timestamp, TodoItem, TodoList, ToolId, UserMessage};
 use serde_json::{Map, Value};
@@ -30,7 +30,7 @@ impl AcpCodec {
         out.events.push(Voice::Thought.event(content, true, Some(message_id), parent_tool_id));
     }
 
-    /// The model speaks: which message it is, and whose. Nothing if it says nothing.
+    /// A piece of text of the model: finds its message and its speaker. `None` if the piece is empty.
     fn said(
         &mut self,
         voice: Voice,
@@ -50,7 +50,7 @@ impl AcpCodec {
         Some((self.emit.messages.id(voice, chunk.message_id.as_deref(), turn), chunk.parent()))
     }
 
-    /// Something of a turn comes. In a recording nothing else shows where the turn began.
+    /// Begins a turn when something in it arrives: a recording shows no other beginning.
     pub(super) fn at_work(&mut self, now: Timestamp, out: &mut Step) {
         self.under_way(out);
         if !self.emit.session.is_live() && !self.session.in_history {
@@ -58,7 +58,7 @@ impl AcpCodec {
         }
     }
 
-    /// What the user said: agents report it only where they report a conversation again.
+    /// A message of the user. Agents send these only when they replay a conversation.
     pub(super) fn user_message(&mut self, chunk: &Update<'_>, out: &mut Step) {
         self.under_way(out);
         self.session.in_history = true;

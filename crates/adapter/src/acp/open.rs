@@ -1,4 +1,4 @@
-//! The way to a session: greeting, conversation, and what was wished for it. Then the agent is ready.
+//! Opens a session: greeting, conversation, requested settings. Then the agent is ready.
 
 use multitap_event::{AgentError, AgentErrorKind, McpReach, McpServer, Mode, Resume, Unsupported};
 use serde_json::{Map, Value, json};
@@ -17,7 +17,7 @@ impl AcpCodec {
     pub(super) fn initialize(&mut self) -> String {
         let mut capabilities = json!({ "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false });
         if self.flavor.shows_terminals() {
-            // Several agents then show what a command writes while it runs, and its exit code.
+            // With this, several agents stream the output of commands and report exit codes.
             capabilities["_meta"] = json!({ "terminal_output": true });
         }
         let params = json!({
@@ -46,7 +46,7 @@ impl AcpCodec {
         }
     }
 
-    /// Asks for the conversation that was wished for.
+    /// Requests the conversation that the configuration names.
     fn open(&mut self, out: &mut Step) {
         let Some(wishes) = &self.session.wishes else { return };
         if let Some(refused) = self.cannot_open() {
@@ -66,7 +66,7 @@ impl AcpCodec {
         }
     }
 
-    /// What was wished for and the agent has not, as far as it can be known by now.
+    /// A setting that was asked for and that the agent does not offer, as far as that is known now.
     fn cannot_open(&self) -> Option<Unsupported> {
         let session = &self.session;
         let wishes = session.wishes.as_ref()?;
@@ -90,7 +90,7 @@ impl AcpCodec {
         Some(self.emit.unsupported(setting, why))
     }
 
-    /// Folder and servers of the session, for whichever request opens it.
+    /// The folder and the servers of the session, as every request that opens one has them.
     fn place(&self, session: Option<&str>) -> Value {
         let mut params = Map::new();
         if let Some(id) = session {
@@ -110,7 +110,7 @@ impl AcpCodec {
     pub(super) fn listed(&mut self, raw: &Value, out: &mut Step) {
         let cwd = self.session.wishes.as_ref().map(|wishes| wishes.cwd.as_str());
         let here = raw.list("sessions").iter().filter(|session| session.text("cwd").is_none_or(|at| Some(at) == cwd));
-        // Without times the agent's own order stands: the newest first.
+        // Without times, the agent's own order counts: the newest first.
         let newest = here.enumerate().max_by_key(|(at, session)| (session.text("updatedAt"), std::cmp::Reverse(*at)));
         match newest.and_then(|(_, session)| session.string("sessionId")) {
             Some(id) => self.prepare_resume(id, out),
@@ -124,7 +124,7 @@ impl AcpCodec {
     fn prepare_resume(&mut self, id: String, out: &mut Step) {
         let fork = self.session.wishes.as_ref().is_some_and(|wishes| wishes.fork);
         let params = self.place(Some(&id));
-        // Meant for loading; some agents report the conversation again in whichever way it is resumed.
+        // `session/load` replays the conversation; some agents also do after other requests.
         self.session.in_replay = true;
         if !fork {
             self.emit.session.native_id = Some(id.clone());
@@ -152,8 +152,8 @@ impl AcpCodec {
         }
     }
 
-    /// Asks for nothing, to hear when all was said that goes with the opening. While a history lasts, some of it comes
-    /// before each answer.
+    /// Sends a request whose only purpose is its answer, which marks the end of what the agent sends about the opening.
+    /// While a history is replayed, part of it comes before each answer.
     fn fence(&mut self, out: &mut Step) {
         let seen = self.session.replayed;
         out.lines.push(self.send_request(AgentRequest::Fence { seen }, "_multitap/fence", json!({})));
@@ -169,7 +169,7 @@ impl AcpCodec {
         }
     }
 
-    /// Sets what was wished for, one after the other; then the agent is ready.
+    /// Requests the settings of the configuration, one after the other; then the agent is ready.
     pub(super) fn next_wish(&mut self, out: &mut Step) {
         let Some(wishes) = &mut self.session.wishes else { return };
         let asked = if let Some(mode) = wishes.mode.take() {
@@ -187,7 +187,7 @@ impl AcpCodec {
         }
     }
 
-    /// The line that sets a mode, by the way that the agent has for it.
+    /// The line that sets a mode, by the request that the agent supports.
     pub(super) fn ask_mode(&mut self, mode: &Mode) -> Result<String, Unsupported> {
         let offered = self.session.offered_modes();
         let word = self.flavor.mode_word(mode, &offered);
@@ -219,7 +219,7 @@ impl AcpCodec {
         Ok(self.send_request(AgentRequest::Model(model.to_owned()), method, params))
     }
 
-    /// The agent refused something on the way: the session cannot begin.
+    /// The agent refused a request during opening: the session cannot begin.
     pub(super) fn cannot_begin(&mut self, asked: &AgentRequest, error: &RpcError, out: &mut Step) {
         let agent = self.flavor.agent();
         let said = said(error);
@@ -255,7 +255,7 @@ pub(super) fn is_not_found(error: &RpcError, said: &str) -> bool {
     error.code == -32002 || named.into_iter().any(|words| said.contains(words))
 }
 
-/// What an error says, with the details that some agents put beside it.
+/// The message of an error, with the details that some agents add to it.
 pub(super) fn said(error: &RpcError) -> String {
     let data = error.data.as_ref();
     let details = data.and_then(Value::as_str).or(data.text("details"));

@@ -1,4 +1,4 @@
-//! Questions: what the agent wants to do, reported so that anybody can answer; and the answers, as it wants to hear them.
+//! Questions of the agent as questions of the session, and the answers in the agent's format.
 
 use std::collections::HashSet;
 
@@ -15,10 +15,10 @@ use crate::diff;
 use crate::json::JsonFields as _;
 use crate::line::unrecognized;
 
-/// Not in the shared words: no to this and its like from now on.
+/// The option to deny this and similar calls from now on; only some agents offer it.
 const CANCEL_ALWAYS: &str = "cancel_always";
 
-/// What an answer to the agent needs.
+/// The facts that an answer to the agent needs.
 #[derive(Debug)]
 pub(super) struct Native {
     request_id: Value,
@@ -28,7 +28,7 @@ pub(super) struct Native {
 
 impl AcpCodec {
     pub(super) fn request_permission(&mut self, id: &Value, line: &str, now: Timestamp, out: &mut Step) {
-        // The agent sent this before it saw the cancel: do not ask anybody.
+        // The agent sent this before it saw the cancellation: do not ask.
         if self.emit.turns.is_cancelling() {
             out.lines.push(no_answer(id));
             return;
@@ -60,7 +60,7 @@ impl AcpCodec {
         let title = open.and_then(|tool| tool.title.clone()).or_else(|| name.clone());
         let title = title.unwrap_or_else(|| "The agent asks for permission".to_owned());
         let question = Question {
-            // A request id is unique in one process only, and a log outlives it.
+            // A request id is unique only within one process, and a log spans several.
             question_id: format!("{tool}#{}", id.as_str().map_or_else(|| id.to_string(), str::to_owned)).into(),
             tool_id: open.map(|tool| tool.id.clone()),
             tool_name: name,
@@ -71,14 +71,14 @@ impl AcpCodec {
             },
             options: choices,
             details,
-            // The protocol takes an answer as it was offered, and nothing beside it.
+            // The protocol has no way to send an edit with an answer.
             edits: Vec::new(),
             reason: None,
         };
         self.emit.questions.ask(question, Native { request_id: id.clone(), options }, out);
     }
 
-    /// What the question about an open call is about.
+    /// The details of a question about an open call.
     fn details(&mut self, tool: &str) -> Details {
         let cwd = self.session.wishes.as_ref().map(|wishes| wishes.cwd.clone());
         let (flavor, files) = (self.flavor, self.files.as_ref());
@@ -96,7 +96,7 @@ impl AcpCodec {
             let named = |change: &Change| change.diff().unwrap_or_else(|| diff::headed(&change.path, None, ""));
             let diff: String = match changes.as_slice() {
                 [one] => one.diff().unwrap_or_default(),
-                // Each names its file, even if no line changes.
+                // Each diff names its file, even if no line changes.
                 several => several.iter().map(named).collect(),
             };
             let (before, after) = match changes.first().filter(|_| alone) {
@@ -121,7 +121,7 @@ impl AcpCodec {
             return Details::Plan { plan };
         }
         let about = Some(shown.text.clone()).filter(|text| !text.is_empty());
-        // The plan itself may come too late for the question.
+        // The plan may arrive after the question.
         if tool.native.kind == "switch_mode" {
             return Details::Plan { plan: about.or_else(|| tool.title.clone()).unwrap_or_default() };
         }
@@ -131,7 +131,7 @@ impl AcpCodec {
         }
     }
 
-    /// Somebody answered. An answer that does not fit changes nothing, and the question stays open.
+    /// Handles an answer. One that does not fit changes nothing, and the question stays open.
     pub(super) fn decide(&mut self, decide: &Decide, now: Timestamp, out: &mut Step) {
         let Some((open, choice)) = self.emit.questions.answered_by(decide, out) else { return };
         let rejects = choice.kind.rejects();
@@ -149,8 +149,8 @@ impl AcpCodec {
         }
     }
 
-    /// In a recording answers are not seen. With an agent that is silent after a refusal, one that speaks while its
-    /// question is open was refused.
+    /// A recording does not contain the answers. If the agent reports no end of denied calls and continues while its
+    /// question is open, the call was denied.
     pub(super) fn refused_elsewhere(&mut self, out: &mut Step) {
         if self.emit.session.is_live() || !self.flavor.silent_after_refusal() {
             return;
@@ -162,7 +162,7 @@ impl AcpCodec {
         }
     }
 
-    /// Nobody will answer any more: refuses each open question to the agent.
+    /// No answer can come any more: refuses each open question to the agent.
     pub(super) fn withdraw_all(&mut self, reason: &str, out: &mut Step) {
         for open in self.emit.questions.withdraw(reason, |_| true, out) {
             out.lines.push(no_answer(&open.native.request_id));
@@ -181,8 +181,8 @@ fn no_answer(id: &Value) -> String {
     rpc::result(id, json!({ "outcome": { "outcome": "cancelled" } }))
 }
 
-/// The answers in our words, and which of the agent's options each stands for. They come in the order that all agents
-/// have: once, always, no, never; an agent may list another first.
+/// Our options, and the agent's option that each stands for. They come in the same order for every agent (once, always,
+/// no, never), whatever order the agent uses.
 fn choices(options: &[PermissionOption], flavor: Flavor) -> (Vec<Choice>, Vec<(String, String)>) {
     let mut choices: Vec<Choice> = Vec::new();
     let mut ids = Vec::new();
@@ -197,16 +197,17 @@ fn choices(options: &[PermissionOption], flavor: Flavor) -> (Vec<Choice>, Vec<(S
             "allow_always" => (option::PROCEED_ALWAYS, ChoiceKind::AllowAlways),
             "reject_once" => (option::CANCEL, ChoiceKind::RejectOnce),
             "reject_always" => (CANCEL_ALWAYS, ChoiceKind::RejectAlways),
-            // What it would do is not known, so nobody can choose it.
+            // Its effect is unknown, so it is not offered.
             _ => continue,
         };
-        // A second of its kind keeps the agent's own word.
+        // A second option of the same kind keeps the agent's own id.
         let id = if taken.contains(id) { native } else { id };
         if !taken.insert(id) {
             continue;
         }
         let choice = Choice::new(id, one.name.clone(), kind);
-        // ACP does not say how long "always" lasts: such an agent may save it in its settings. Gemini's ids say it.
+        // ACP does not say how long "always" lasts, so such an agent may save it in its settings. Gemini's ids say how
+        // long.
         let saves = kind == ChoiceKind::AllowAlways && (flavor == Flavor::Plain || native.contains("save"));
         choices.push(if saves { choice.for_owners() } else { choice });
         ids.push((id.to_owned(), native.to_owned()));
@@ -215,7 +216,7 @@ fn choices(options: &[PermissionOption], flavor: Flavor) -> (Vec<Choice>, Vec<(S
     (choices, ids)
 }
 
-/// Where a command would run and what for, as Gemini puts it: `[current working directory /w] (list files)`.
+/// The folder and the purpose of a command, from Gemini's text: `[current working directory /w] (list files)`.
 fn place(text: &str) -> (Option<String>, Option<String>) {
     let Some((head, rest)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
         return (None, None);

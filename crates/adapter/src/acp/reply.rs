@@ -1,4 +1,4 @@
-//! Replies: which of our requests each answers, and what follows from it.
+//! Replies to our requests, and what follows from each.
 
 use multitap_event::{AgentError, AgentErrorKind, EventKind, Setting, Timestamp};
 use serde_json::{Map, Value};
@@ -40,7 +40,7 @@ impl AcpCodec {
                     Value::Null => Map::new(),
                     other => one("result", other),
                 };
-                // An empty reply in a recording says that something was done, but not what.
+                // An empty reply in a recording does not show which request succeeded.
                 if !data.is_empty() {
                     out.events.push(note("reply", None, data));
                 }
@@ -48,7 +48,7 @@ impl AcpCodec {
         }
     }
 
-    /// Something that was wished for is set; on to the next, if the session has not begun.
+    /// A requested setting was accepted; requests the next one, if the session has not begun.
     fn wish_granted(&mut self, out: &mut Step) {
         if self.emit.session.is_live() && !self.emit.session.started {
             self.next_wish(out);
@@ -62,7 +62,7 @@ impl AcpCodec {
             Some(AgentRequest::Fence { seen }) => self.fence_answered(seen, out),
             Some(AgentRequest::Prompt) => self.prompt_failed(error, now, out),
             Some(asked) if !started => self.cannot_begin(&asked, error, out),
-            // A recording does not show what was asked. An HTTP status is what the model's server said.
+            // A recording does not show the request. An error with an HTTP status comes from the model's server.
             None if self.emit.turns.is_open() || (started && error.code > 0) => self.prompt_failed(error, now, out),
             asked => {
                 let (agent, said) = (self.flavor.agent(), said(error));
@@ -93,7 +93,7 @@ impl AcpCodec {
     }
 }
 
-/// What a recorded reply answers, when the request is not in the recording.
+/// The request that a recorded reply belongs to, guessed when the recording lacks the request.
 fn guess(result: &Value) -> Option<AgentRequest> {
     let has = |key: &str| result.field(key).is_some();
     if has("protocolVersion") {

@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0 lines: what we ask and wait for, and how we answer.
+//! JSON-RPC 2.0 lines: our requests, and our answers to the agent's.
 
 use serde_json::{Value, json};
 
@@ -13,11 +13,12 @@ pub(super) enum AgentRequest {
     /// The stored conversations, to resume the newest.
     List,
     New,
-    /// Also reports the whole conversation again.
+    /// Also replays the whole conversation.
     Load(String),
     Resume(String),
     Fork(String),
-    /// Nothing at all: its answer shows what was said before it. `seen` is how much of the history was there already.
+    /// A request without effect: everything sent before its answer belongs to the opening. `seen` is how much of the
+    /// history had arrived when it was sent.
     Fence {
         seen: u64,
     },
@@ -27,7 +28,7 @@ pub(super) enum AgentRequest {
 }
 
 impl AgentRequest {
-    /// For people, after "refused".
+    /// The request in words, after "refused".
     pub(super) fn named(&self) -> String {
         match self {
             Self::Initialize => "to begin".to_owned(),

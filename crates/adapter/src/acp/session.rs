@@ -1,4 +1,4 @@
-//! What is known of the session itself: that it began, its id, its mode and model, what the agent can do.
+//! Facts about the session itself: that it began, its id, its mode and model, what the agent can do.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,10 +13,10 @@ use crate::codec::Step;
 use crate::emit::{self, AskedValues, SessionMode, commands, commands_event, models, report_model};
 use crate::json::{JsonFields as _, one, present};
 
-/// How we drive it, in `sessionStarted`.
+/// The value of `transport` in `sessionStarted`.
 pub(super) const TRANSPORT: &str = "acp";
 
-/// How a session is to begin.
+/// The settings with which a session is to begin.
 #[derive(Debug)]
 pub(crate) struct Wishes {
     pub(crate) stated: StatedConfig,
@@ -35,22 +35,22 @@ pub(super) struct Session {
     /// A recorded stream has none.
     pub(super) wishes: Option<Wishes>,
     pub(super) asked_models: AskedValues,
-    /// The modes it offers, by id.
+    /// The ids of the modes that the agent offers.
     pub(super) modes: Vec<String>,
     pub(super) has_models: bool,
     /// The settings that the agent offers for the session.
     options: Vec<Value>,
-    /// What it reported about itself, word for word.
+    /// The agent's description of itself, word for word.
     pub(super) reported: Map<String, Value>,
     /// The ways to sign in that the agent knows.
     pub(super) sign_in: Vec<String>,
     /// Prompts that wait for the running turn to end.
     pub(super) prompts: VecDeque<Prompt>,
-    /// A conversation that was resumed is being reported again.
+    /// Whether the agent is replaying a resumed conversation.
     pub(super) in_replay: bool,
-    /// How much of it was reported again so far.
+    /// The number of replayed updates so far.
     pub(super) replayed: u64,
-    /// In a recording: what comes now was said earlier.
+    /// Whether the lines of a recording belong to a replayed conversation.
     pub(super) in_history: bool,
     /// Why the session has not begun.
     pub(super) refusal: Option<String>,
@@ -73,17 +73,17 @@ impl Session {
         self.reported.field("agentCapabilities").flag("loadSession")
     }
 
-    /// Whether it can do that with sessions: it can if it names it at all.
+    /// Whether the agent has that ability for sessions. Naming it is enough.
     pub(super) fn can(&self, name: &str) -> bool {
         self.capability("sessionCapabilities").field(name).is_some_and(|entry| *entry != Value::Bool(false))
     }
 
-    /// The option that stands for the mode or the model, where the agent has such.
+    /// The agent's option for the mode or the model, if it has one.
     pub(super) fn option(&self, category: &str) -> Option<&Value> {
         self.options.iter().find(|option| option.text("category") == Some(category))
     }
 
-    /// The modes it offers, one way or the other.
+    /// The modes that the agent offers, as modes or as an option.
     pub(super) fn offered_modes(&self) -> Vec<String> {
         if !self.modes.is_empty() {
             return self.modes.clone();
@@ -91,7 +91,7 @@ impl Session {
         choices(self.option("mode").list("options")).iter().filter_map(|choice| choice.string("value")).collect()
     }
 
-    /// The models it offers, one way or the other; absent if it lists none.
+    /// The models that the agent offers, as models or as an option; `None` if it lists none.
     pub(super) fn offered_models(&self) -> Option<Vec<AgentModel>> {
         let own = self.reported.field("models").field("availableModels");
         let listed = own.or(self.option("model").field("options"))?.as_array()?;
@@ -99,12 +99,12 @@ impl Session {
     }
 }
 
-/// A mode that has no word of ours yet: that depends on the flavor.
+/// A mode without a unified word: that word depends on the flavor and is added later.
 fn unnamed(native: String) -> SessionMode {
     SessionMode { native, unified: None }
 }
 
-/// The values of a choice, which may come in groups.
+/// The values of an option, which may be grouped.
 fn choices(options: &[Value]) -> Vec<Value> {
     let one = |choice: &Value| match choice.field("options").and_then(Value::as_array) {
         Some(group) => choices(group),
@@ -120,7 +120,8 @@ impl AcpCodec {
         session.is_live() && matches!((id, &session.native_id), (Some(id), Some(ours)) if id != ours)
     }
 
-    /// What the reply to opening a session, or a later change, says of its state. The raw reply is kept for the log.
+    /// Reads the state of the session from the reply that opened it, or from a later change. The raw reply is kept for
+    /// the log.
     pub(super) fn learn(&mut self, raw: &Value) {
         let (session, facts) = (&mut self.session, &mut self.emit.session);
         for key in ["modes", "models", "configOptions"] {
@@ -145,7 +146,7 @@ impl AcpCodec {
         }
     }
 
-    /// Emits `sessionStarted`, once, and what the agent reported about itself.
+    /// Emits `sessionStarted`, once, and the agent's description of itself.
     pub(super) fn start(&mut self, out: &mut Step) {
         let (session, facts) = (&self.session, &mut self.emit.session);
         if let Some(mode) = &mut facts.mode {
@@ -172,7 +173,7 @@ impl AcpCodec {
                 data,
             }));
         }
-        // The agent never says how they are, only that it took them.
+        // The agent never reports the status of its servers, only that it accepted them.
         for name in session.wishes.iter().flat_map(|wishes| wishes.mcp_servers.keys()) {
             out.events.push(EventKind::McpServerStatus(McpServerStatus::new(name, McpServerStatus::GIVEN)));
         }
@@ -182,7 +183,7 @@ impl AcpCodec {
         }
     }
 
-    /// The agent is in that mode; emitted if it is new, or confirms what somebody asked for.
+    /// The agent is in that mode. An event reports it if it is new, or if it confirms a requested change.
     pub(super) fn mode_is(&mut self, native: &str, out: &mut Step) {
         let facts = &mut self.emit.session;
         let mode = SessionMode { native: native.to_owned(), unified: self.flavor.unified_mode(native) };
@@ -191,7 +192,7 @@ impl AcpCodec {
         }
     }
 
-    /// The agent uses that model; emitted if it is new, or confirms what somebody asked for.
+    /// The agent uses that model. An event reports it if it is new, or if it confirms a requested change.
     pub(super) fn model_is(&mut self, model: &str, out: &mut Step) {
         let facts = &mut self.emit.session;
         let confirms = self.session.asked_models.answered(model);
@@ -234,7 +235,7 @@ impl AcpCodec {
         }
     }
 
-    /// The settings that the agent offers, all of them, as they stand now.
+    /// The agent sent all its settings with their current values.
     pub(super) fn options_changed(&mut self, raw: &Value, out: &mut Step) {
         let before = self.session.reported.get("configOptions").cloned();
         let facts = &mut self.emit.session;
@@ -255,7 +256,7 @@ impl AcpCodec {
         }
     }
 
-    /// Emits something of the session, once the session itself was reported. Before that it is remembered only.
+    /// Emits an event about the session if `sessionStarted` was emitted; until then the fact is only stored.
     fn report_later(&mut self, kind: EventKind, out: &mut Step) {
         if self.emit.session.started || !self.emit.session.is_live() {
             self.under_way(out);
@@ -263,7 +264,7 @@ impl AcpCodec {
         }
     }
 
-    /// A recording may lack its beginning: it is reported, with what can be known, before the first thing in it.
+    /// Emits `sessionStarted` before the first event of a recording that lacks its beginning.
     pub(super) fn under_way(&mut self, out: &mut Step) {
         if !self.emit.session.is_live() {
             self.start(out);

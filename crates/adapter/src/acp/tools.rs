@@ -10,15 +10,15 @@ use crate::codec::Step;
 use crate::emit::{OpenTool, ToolEnd, Tools};
 use crate::json::JsonFields as _;
 
-/// What is kept beside an open call.
+/// Data about an open call that only this codec needs.
 #[derive(Debug, Default)]
 pub(super) struct Native {
-    /// The protocol's word for what sort it is.
+    /// The protocol's word for the kind of call.
     pub(super) kind: String,
     pub(super) shown: Shown,
-    /// The changes as they were shown when somebody was asked.
+    /// The changes that the permission question showed.
     pub(super) foreseen: Vec<Change>,
-    /// How much of the text was reported as progress.
+    /// The part of the text that was reported as progress.
     progress: String,
     terminal: String,
     exit_code: Option<i32>,
@@ -38,13 +38,13 @@ impl AcpCodec {
         let status = call.status.clone();
         self.merge(call, now);
         let after = self.emit.tools.find(&id).map(|tool| &tool.arguments);
-        // What comes with the call itself, or with more of its arguments, is about the call: nothing came of it yet.
+        // Content that comes with the call or with its arguments describes the call; it is not output yet.
         let is_output = before.as_ref() == after;
         match status.as_deref() {
             Some("completed") => self.tool_ended(&id, true, now, out),
             Some("failed" | "cancelled") => self.tool_ended(&id, false, now, out),
             status => {
-                // An agent may announce a call before it knows with what: then the start waits for that.
+                // An agent may announce a call before it knows the arguments: then the start is reported later.
                 if status == Some("in_progress") || self.is_told_enough(&id) {
                     self.emit.tools.report(&id, out);
                 }
@@ -57,7 +57,7 @@ impl AcpCodec {
     fn is_told_enough(&self, id: &str) -> bool {
         self.emit.tools.find(id).is_some_and(|tool| {
             let shown = &tool.native.shown;
-            // Of a command the folder alone may be known at first.
+            // For a command, an agent may know only the folder at first.
             let has_arguments = match tool.kind {
                 ToolKind::Shell => tool.arguments.contains_key("command"),
                 _ => !tool.arguments.is_empty(),
@@ -66,7 +66,7 @@ impl AcpCodec {
         })
     }
 
-    /// Takes over what a message says of a call; it begins if it is new.
+    /// Updates a call from a message, or begins it if it is new.
     pub(super) fn merge(&mut self, call: ToolCall, now: Timestamp) {
         let flavor = self.flavor;
         let shown =
@@ -109,7 +109,7 @@ impl AcpCodec {
         tool.native.exit_code = exit_code.and_then(|code| code.try_into().ok()).or(tool.native.exit_code);
     }
 
-    /// Emits what a running call shows beyond what it showed.
+    /// Emits the new content of a running call.
     fn progress(&mut self, id: &str, is_output: bool, out: &mut Step) {
         let Some(tool) = self.emit.tools.find_mut(id) else { return };
         let now = if tool.native.terminal.is_empty() { &tool.native.shown.text } else { &tool.native.terminal };
@@ -131,7 +131,7 @@ impl AcpCodec {
         let stopped = self.flavor.was_stopped(text, self.emit.turns.is_cancelling());
         let exit_code = native.exit_code.or_else(|| exit_code(native.output.as_ref()?));
         let exit_code = exit_code.filter(|_| tool.kind == ToolKind::Shell);
-        // To some agents a command that ended has ended well.
+        // Some agents report every command that ended as a success.
         let success = success && !stopped && exit_code.is_none_or(|code| code == 0);
         let outcome = match success {
             true => ToolOutcome::Completed,
@@ -139,7 +139,7 @@ impl AcpCodec {
             false if stopped || self.emit.turns.is_cancelling() => ToolOutcome::Cancelled,
             false => ToolOutcome::Failed,
         };
-        // Where the end shows no change, what was approved was made.
+        // If the end of a call shows no change, the approved change was made.
         let changes = if native.shown.changes.is_empty() { &native.foreseen } else { &native.shown.changes };
         let changes = if success { made(changes, &native.foreseen, &tool.id, self.files.as_ref()) } else { Vec::new() };
         let said = if text.is_empty() { native.output.clone() } else { Some(Value::from(text.as_str())) };

@@ -1,4 +1,4 @@
-//! Turns: from a prompt to the reply to it, and the end of it all.
+//! Turns, from a prompt to the reply to it, and the end of the session.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,12 @@ use crate::emit::{EndFacts, NoEnd, OpenTool};
 use crate::json::JsonFields as _;
 use crate::line::message_in;
 
-/// What the session has used and cost so far.
+/// Usage and cost of the session so far.
 #[derive(Debug, Default)]
 pub(super) struct SessionUsage {
     models: BTreeMap<String, ModelUsage>,
     cost: Option<f64>,
-    /// What it had cost when the last turn ended.
+    /// The cost of the session when the last turn ended.
     cost_before: f64,
 }
 
@@ -33,7 +33,7 @@ impl SessionUsage {
         }
     }
 
-    /// What each model used, as Gemini CLI reports it: in this turn, or so far.
+    /// The usage of each model as Gemini CLI reports it: in this turn, or so far.
     fn models(&mut self, usage: &[Value]) {
         for one in usage {
             let (Some(model), count) = (one.string("model"), one.field("token_count")) else { continue };
@@ -105,7 +105,7 @@ impl AcpCodec {
         self.turn_over(TurnEnd { error: Some(said), ..TurnEnd::of(status) }, now, out);
     }
 
-    /// Ends the turn, after all that must not outlive it; then the prompt that waits, if one does.
+    /// Ends the turn after everything that must not outlive it, then sends the next queued prompt.
     pub(super) fn turn_over(&mut self, turn: TurnEnd, now: Timestamp, out: &mut Step) {
         self.close_turn_work(now, out);
         self.emit.complete_turn(turn, now, out);
@@ -117,7 +117,7 @@ impl AcpCodec {
         self.close_tools(|_| true, now, out);
     }
 
-    /// Ends the denied calls, of which some agents report no end.
+    /// Ends the denied calls. Some agents do not report their end.
     pub(super) fn close_denied(&mut self, now: Timestamp, out: &mut Step) {
         self.close_tools(|tool| tool.denied, now, out);
     }

@@ -16,14 +16,14 @@ use super::block::Content;
 use crate::json::JsonFields as _;
 use crate::line::{Word, soft};
 
-/// What a line is: a request, a notification or a reply. What it says is read once it is known what that is.
+/// The kind of a line: a request, a notification or a reply. Its content is parsed when the kind is known.
 #[derive(Deserialize)]
 pub(super) struct Head<'a> {
     #[serde(default)]
     pub(super) id: Option<Value>,
     #[serde(borrow)]
     pub(super) method: Option<Word<'a>>,
-    /// There even if it is null, which is how some agents say that all is well.
+    /// Present even if it is null: some agents report success that way.
     #[serde(default, deserialize_with = "present")]
     pub(super) result: Option<Value>,
     pub(super) error: Option<RpcError>,
@@ -36,8 +36,8 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
 }
 
 impl<'a> Head<'a> {
-    /// A piece of text, if it is written as Gemini writes it. Such lines come by the thousand, and reading them in one
-    /// go takes half the time.
+    /// Parses a piece of text in the exact form that Gemini writes. Such lines are frequent, and this takes half the
+    /// time.
     pub(super) fn piece(line: &'a str) -> Option<Self> {
         let rest = line.strip_prefix(r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"#)?;
         let (session_id, rest) = word(rest)?;
@@ -50,7 +50,7 @@ impl<'a> Head<'a> {
     }
 }
 
-/// The word that the text begins with, and what follows it.
+/// The JSON string at the beginning of the text, and the rest.
 fn word(text: &str) -> Option<(Word<'_>, &str)> {
     let mut words = serde_json::Deserializer::from_str(text).into_iter();
     let word = words.next()?.ok()?;
@@ -66,8 +66,8 @@ pub(super) struct HeadParams<'a> {
     pub(super) update: Option<Update<'a>>,
 }
 
-/// What sort of update it is, and all that there is to those that come by the hundred: `agent_message_chunk`,
-/// `agent_thought_chunk`, `user_message_chunk`. Others are read again as what they are.
+/// The kind of an update, with all fields of the frequent ones: `agent_message_chunk`, `agent_thought_chunk`,
+/// `user_message_chunk`. Other updates are parsed a second time, as their own type.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Update<'a> {
@@ -75,7 +75,7 @@ pub(super) struct Update<'a> {
     pub(super) session_update: Option<Word<'a>>,
     #[serde(borrow)]
     content: Content<'a>,
-    /// The content, where it was read as text already.
+    /// The content, if it was parsed as text already.
     #[serde(skip)]
     piece: Option<Word<'a>>,
     #[serde(borrow)]
@@ -93,7 +93,7 @@ impl Update<'_> {
         self.content.image()
     }
 
-    /// The call of the sub-agent that says it.
+    /// The call of the sub-agent that wrote this.
     pub(super) fn parent(&self) -> Option<ToolId> {
         self.meta.field("claudeCode").text("parentToolUseId").map(Into::into)
     }
@@ -120,7 +120,7 @@ pub(super) struct RpcError {
     pub(super) data: Option<Value>,
 }
 
-/// `tool_call`, `tool_call_update`, and the call that a permission is asked for. What is absent stays as it was.
+/// `tool_call`, `tool_call_update`, and the call in a permission request. Absent fields have not changed.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct ToolCall {
@@ -135,7 +135,7 @@ pub(super) struct ToolCall {
     pub(super) locations: Option<Vec<Location>>,
     pub(super) raw_input: Option<Value>,
     pub(super) raw_output: Option<Value>,
-    /// What agents say beside the protocol, such as `claudeCode`, `terminal_output` and `terminal_exit`.
+    /// Fields outside the protocol, such as `claudeCode`, `terminal_output` and `terminal_exit`.
     #[serde(rename = "_meta")]
     pub(super) meta: Value,
 }
@@ -145,7 +145,7 @@ pub(super) struct Location {
     pub(super) path: String,
 }
 
-/// What a tool call shows: a content block, a diff, or a terminal.
+/// The content of a tool call: a content block, a diff, or a terminal.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct ToolContent {

@@ -18,7 +18,7 @@ impl ClaudeCodec {
     pub(super) fn decide(&mut self, decide: &Decide, out: &mut Step) {
         let Some((open, choice)) = self.emit.questions.answered_by(decide, out) else { return };
         if open.native.via == Via::Elicitation {
-            // The check above has found that the answer fits, so cancelling is for what cannot happen.
+            // The check above has accepted the answer, so the fallback is never used.
             let answer = ElicitationAnswer::of(&open.question, decide).unwrap_or(ElicitationAnswer::Cancel);
             out.lines.push(success(&open.native.request_id, &answer.result()));
             self.emit.questions.settle(decide);
@@ -37,7 +37,7 @@ impl ClaudeCodec {
                 Map::new()
             }
         };
-        // What is allowed or not from now on is what was decided, not what was asked.
+        // A rule covers the call as it was answered, not as it was asked about.
         let settled = AskedTool {
             input: if kind.allows() { input } else { open.native.asked.input.clone() },
             ..open.native.asked.clone()
@@ -64,7 +64,7 @@ impl ClaudeCodec {
         self.emit.questions.settle(&decide);
     }
 
-    /// What an edited answer would make of the call it is about.
+    /// The call that an edited answer would run.
     pub(super) fn edit(&self, decide: &Decide) -> Result<EditedCall, String> {
         let (open, _) = self.emit.questions.answered(decide).map_err(|refused| refused.message)?;
         let asked = AskedTool { input: self.input(open, decide)?, ..open.native.asked.clone() };
@@ -72,7 +72,7 @@ impl ClaudeCodec {
         Ok(EditedCall::new(headline(&asked, &details), asked.input, details))
     }
 
-    /// The arguments to run with: Claude's, or those the answer brings.
+    /// The arguments to run with: Claude's, or those of the answer.
     fn input(&self, open: &Open, decide: &Decide) -> Result<Map<String, Value>, String> {
         if let Details::Input { questions } = &open.question.details {
             return answers(questions, open, decide);
@@ -97,12 +97,12 @@ impl ClaudeCodec {
         Ok(input)
     }
 
-    /// An edit that leaves the file with just that text.
+    /// An edit that results in exactly that text of the file.
     fn whole_file(&self, mut input: Map<String, Value>, tool: &str, text: &str) -> Result<Map<String, Value>, String> {
         let wanted = Wanted::of(tool, &input).ok_or("the edit could not be read")?;
         let current = self.files.read(&wanted.path_in(self.emit.session.cwd.as_deref()));
         let current = current.ok_or_else(|| format!("{} cannot be read as text", wanted.path))?;
-        // Claude knows the file's lines without carriage returns, and puts them back itself.
+        // Claude sees the lines of a file without carriage returns, and restores them itself.
         let plain = |text: &str| text.replace("\r\n", "\n");
         let (old, new) = (plain(&current), plain(text));
         if tool == "MultiEdit" {
@@ -116,7 +116,7 @@ impl ClaudeCodec {
     }
 }
 
-/// The line that carries a decision the way the question came.
+/// The line that sends a decision on the path by which the question came.
 pub(super) fn reply(request_id: &str, via: &Via, decision: &Value) -> String {
     match via {
         Via::Control | Via::Elicitation => success(request_id, decision),
@@ -140,7 +140,7 @@ fn deny(open: &Open, decide: &Decide) -> Value {
 
 fn allow(open: &Open, decide: &Decide, input: &Map<String, Value>) -> Value {
     let mut decision = json!({ "behavior": "allow", "updatedInput": input });
-    // Asked through our tool, rules are ours to keep; the mode after a plan is Claude's.
+    // If Claude asks through our tool, we remember the rules; Claude still switches the mode after a plan.
     let tells_claude = open.native.via == Via::Control || matches!(open.question.details, Details::Plan { .. });
     let updates = if tells_claude { updates(open, decide) } else { Vec::new() };
     if let Some(object) = decision.as_object_mut().filter(|_| !updates.is_empty()) {
@@ -149,9 +149,9 @@ fn allow(open: &Open, decide: &Decide, input: &Map<String, Value>) -> Value {
     decision
 }
 
-/// What Claude shall allow from now on: of its own suggestions, only those that the chosen option names.
+/// The permission updates to send with an answer: of Claude's own suggestions, only those that the chosen option names.
 fn updates(open: &Open, decide: &Decide) -> Vec<Value> {
-    // They are about the call as it was asked: an edited answer chooses no option that makes a rule.
+    // The suggestions are about the original call: an edited answer chooses no option that makes a rule.
     let suggestions = open.native.asked.permission_suggestions.as_deref().unwrap_or_default();
     let set_mode = |mode: &str| vec![json!({ "type": "setMode", "mode": mode, "destination": "session" })];
     match (decide.option_id.as_str(), &open.question.details) {
@@ -183,7 +183,7 @@ fn add_rule(tool: &str) -> Value {
     json!({ "type": "addRules", "rules": [{ "toolName": tool }], "behavior": "allow", "destination": "session" })
 }
 
-/// The rule we keep ourselves, for questions that come through our permission tool.
+/// The rule that we remember, for questions that come through our permission tool.
 fn rule(asked: &AskedTool, decide: &Decide, kind: ChoiceKind) -> Option<Rule> {
     match decide.option_id.as_str() {
         CANCEL_ALWAYS | option::PROCEED_ALWAYS | option::PROCEED_ALWAYS_TOOL => Some(Rule::like(asked, kind)),
@@ -192,8 +192,8 @@ fn rule(asked: &AskedTool, decide: &Decide, kind: ChoiceKind) -> Option<Rule> {
     }
 }
 
-/// The arguments of a tool that say what is written or run, rather than where or how. Claude checks the call that it
-/// asked about against its own rules, and runs an edited one unchecked.
+/// The arguments that contain what a tool writes or runs, not where or how. Claude checks only the call that it asked
+/// about against its rules, and runs an edited one unchecked.
 fn content_arguments(tool: &str) -> &'static [&'static str] {
     match tool {
         "Bash" | "PowerShell" => &["command", "description", "timeout"],
@@ -205,7 +205,7 @@ fn content_arguments(tool: &str) -> &'static [&'static str] {
     }
 }
 
-/// Refuses other arguments that change more than content.
+/// Refuses an edit of arguments other than the content.
 fn only_content(tool: &str, asked: &Map<String, Value>, new: &Map<String, Value>) -> Result<(), String> {
     let content = content_arguments(tool);
     let names = asked.keys().chain(new.keys().filter(|name| !asked.contains_key(*name)));
@@ -221,10 +221,10 @@ fn only_content(tool: &str, asked: &Map<String, Value>, new: &Map<String, Value>
     Ok(())
 }
 
-/// The answers to what Claude wants to know, put beside its questions.
+/// The input of Claude's own questions, with the answers added.
 fn answers(questions: &[AskedQuestion], open: &Open, decide: &Decide) -> Result<Map<String, Value>, String> {
     let given = form::answers(questions, decide, |label, words| vec![format!("{label}: {words}")])?;
-    // Claude takes words only: several answers to one question stand in one text, between commas.
+    // Claude accepts only text: several answers to one question are joined with commas.
     let given = given.into_iter().map(|words| Value::from(words.join(", ")));
     let answers: Map<_, _> = questions.iter().map(|one| one.question.clone()).zip(given).collect();
     let mut input = decide.new_input.clone().unwrap_or_else(|| open.native.asked.input.clone());

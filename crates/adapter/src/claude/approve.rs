@@ -20,7 +20,7 @@ pub(super) const SERVER: &str = "multitap";
 /// The tool, as `--permission-prompt-tool` names it.
 pub(super) const TOOL: &str = "mcp__multitap__approve";
 
-/// The server's memory: what "for this session" was answered to.
+/// The rules that answers "for this session" created.
 #[derive(Debug, Default)]
 pub(super) struct Approver {
     rules: Vec<Rule>,
@@ -35,7 +35,8 @@ pub(super) struct Rule {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Covers {
-    /// A command, and what changes how it runs: who allowed it in the sandbox did not allow it outside.
+    /// A command, and the arguments that change how it runs: a permission inside the sandbox does not cover a run
+    /// outside.
     Command(String, Vec<String>),
     Edits,
     Tool(String),
@@ -64,12 +65,12 @@ impl Covers {
 }
 
 impl Rule {
-    /// For calls like this one.
+    /// A rule for calls like this one.
     pub(super) fn like(asked: &AskedTool, kind: ChoiceKind) -> Self {
         Self { covers: Covers::like(asked), allows: kind.allows() }
     }
 
-    /// For all tools of this one's MCP server.
+    /// A rule for all tools of this call's MCP server.
     pub(super) fn server_of(asked: &AskedTool, kind: ChoiceKind) -> Option<Self> {
         let (server, _) = mcp(&asked.tool_name)?;
         Some(Self { covers: Covers::Server(server.to_owned()), allows: kind.allows() })
@@ -129,7 +130,7 @@ impl ClaudeCodec {
         out.lines.push(success(request_id, &json!({ "mcp_response": response })));
     }
 
-    /// Claude calls the permission tool: by a rule we answer at once, else somebody is asked.
+    /// Claude calls the permission tool. A remembered rule answers at once; otherwise a question is asked.
     fn approve(&mut self, request_id: &str, rpc_id: Value, mut params: Value, out: &mut Step) {
         let arguments = params.get_mut("arguments").map(Value::take).unwrap_or_default();
         let via = Via::Tool { rpc_id };
@@ -139,7 +140,7 @@ impl ClaudeCodec {
             return;
         };
         let ruled = self.approver.as_ref().and_then(|approver| approver.ruled(&asked));
-        // What was allowed before plan mode is not allowed in it.
+        // A rule from before plan mode allows nothing while Claude plans.
         let Some(allows) = ruled.filter(|allows| !(*allows && self.is_planning())) else {
             self.ask(asked, request_id.to_owned(), via, out);
             return;

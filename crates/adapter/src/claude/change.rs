@@ -1,4 +1,4 @@
-//! File changes: what a file tool did, from what it reports; and what it would do, for questions.
+//! File changes: those that a file tool made, from its report; and those that it would make, for questions.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ pub(super) fn of(tool: &OpenTool, structured: Option<&RawValue>, said: Option<&s
     Some(change)
 }
 
-/// What a file tool reports of its work. Older versions wrote some keys with underscores.
+/// The change that a file tool reports. Older versions wrote some keys with underscores.
 fn from_result(tool: &OpenTool, reported: &Value) -> Option<FileChange> {
     let either = |key: &str, older: &str| reported.string(key).or_else(|| reported.string(older));
     let path = either("filePath", "notebook_path")?;
@@ -60,7 +60,7 @@ fn change_type(created: bool) -> FileChangeType {
     if created { FileChangeType::Created } else { FileChangeType::Modified }
 }
 
-/// What a file tool is asked to do.
+/// The change that a file tool is asked to make.
 pub(super) struct Wanted {
     pub(super) path: String,
     pub(super) what: What,
@@ -69,7 +69,7 @@ pub(super) struct Wanted {
 pub(super) enum What {
     Whole(String),
     Steps(Vec<EditStep>),
-    /// A notebook's cell; the file itself is not text for people.
+    /// A cell of a notebook; the notebook's file is JSON, which is not shown.
     Cell(String),
 }
 
@@ -91,7 +91,7 @@ impl Wanted {
         Some(Self { path, what })
     }
 
-    /// Where the file is, for an agent that works in `cwd`.
+    /// The path of the file, for an agent that works in `cwd`.
     pub(super) fn path_in(&self, cwd: Option<&str>) -> PathBuf {
         Path::new(cwd.unwrap_or_default()).join(&self.path)
     }
@@ -115,12 +115,12 @@ impl Wanted {
         (before, after, diff.filter(|diff| !diff.is_empty()))
     }
 
-    /// A diff made from the arguments alone.
+    /// A diff from the arguments alone, without the file.
     fn fragment_diff(&self) -> Option<String> {
         match &self.what {
             What::Whole(_) => None,
             What::Steps(steps) => {
-                // A piece of a line is shown as a line.
+                // Part of a line is shown as a whole line.
                 let line = |text: &str| {
                     if text.is_empty() || text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") }
                 };
@@ -175,7 +175,8 @@ fn apply(before: &str, steps: &[EditStep]) -> Option<String> {
     Some(text)
 }
 
-/// The same for a file on disk: Claude sees and gives lines without carriage returns, and puts them back.
+/// Applies the steps as Claude does to a file on disk: it sees and writes lines without carriage returns, and restores
+/// them.
 fn apply_as_claude(before: &str, steps: &[EditStep]) -> Option<String> {
     if before.contains("\r\n") {
         return apply(&before.replace("\r\n", "\n"), steps).map(|after| after.replace('\n', "\r\n"));

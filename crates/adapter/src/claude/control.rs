@@ -1,4 +1,4 @@
-//! The control protocol: what we ask of Claude and its answers, what Claude asks of us.
+//! The control protocol: our requests to Claude with their answers, and Claude's requests to us.
 
 use multitap_event::{AgentError, AgentErrorKind, AgentType, EventKind, Query, Setting};
 use serde::Deserialize as _;
@@ -74,7 +74,7 @@ fn request(id: &str, request: &Value) -> String {
 }
 
 impl ClaudeCodec {
-    /// The first line to Claude: asks for what can be known before the first turn.
+    /// The first line to Claude: requests everything that can be known before the first turn.
     pub(super) fn initialize(&mut self) -> String {
         self.initializing = true;
         let mut asked = AgentRequest::Initialize.request();
@@ -89,7 +89,7 @@ impl ClaudeCodec {
         request(&format!("multitap-{}", self.emit.requests.open(asked)), &body)
     }
 
-    /// What Claude answers with that id.
+    /// The request that Claude answers with that id.
     fn answered(&mut self, id: &str) -> Option<AgentRequest> {
         if id == INITIALIZE {
             return std::mem::take(&mut self.initializing).then_some(AgentRequest::Initialize);
@@ -171,7 +171,7 @@ impl ClaudeCodec {
     }
 }
 
-/// What a recorded answer answers, when the question is not in the recording.
+/// The request that a recorded answer belongs to, guessed when the recording lacks the request.
 fn guess(response: &Map<String, Value>) -> Option<AgentRequest> {
     if response.contains_key("commands") {
         Some(AgentRequest::Initialize)
@@ -190,7 +190,7 @@ fn guess(response: &Map<String, Value>) -> Option<AgentRequest> {
 
 /// The answer to a question about Claude itself.
 fn answer(what: Query, mut data: Map<String, Value>) -> EventKind {
-    // A picture for a terminal, larger than all it shows.
+    // A drawing for a terminal; it is larger than the data it shows.
     data.shift_remove("gridRows");
     note(what.word(), None, data)
 }

@@ -1,4 +1,4 @@
-//! Claude's lines to events: one line in, its events out. Each sort of line has its file beside this one.
+//! Claude's lines to events: one line in, its events out. Each kind of line has a module of its own.
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ pub struct ClaudeCodec {
     pub(super) texts: Texts,
     pub(super) background: Background,
     pub(super) todos: Todos,
-    /// File with the plan that waits for approval.
+    /// The file with the plan that waits for approval.
     pub(super) plan_file: Option<String>,
     /// Serves the permission tool: set if Claude asks that way, or if a recording shows that it did.
     pub(super) approver: Option<Approver>,
@@ -45,7 +45,7 @@ impl fmt::Debug for ClaudeCodec {
 }
 
 impl ClaudeCodec {
-    /// For a recorded stream: no process, no files, nothing known beforehand.
+    /// A codec for a recorded stream: no process, no files, nothing known beforehand.
     pub fn recorded() -> Self {
         Self {
             files: Box::new(NoFiles),
@@ -80,7 +80,7 @@ impl Codec for ClaudeCodec {
     fn decode(&mut self, line: &str, now: Timestamp) -> Step {
         Step::of_line(line, |line, out| {
             let Some(kind) = typed(line, out) else { return };
-            // A recording may lack its beginning. The result of a session that could not begin is none of it.
+            // A recording may lack its beginning. The result of a session that failed to start must not start one.
             if !self.emit.session.started
                 && matches!(
                     kind.as_ref(),
@@ -102,7 +102,8 @@ impl Codec for ClaudeCodec {
                 "stream_event" => read(self, line, out, Self::stream_event),
                 "assistant" => read(self, line, out, |codec, read, out| codec.assistant(read, now, out)),
                 "user" => read(self, line, out, |codec, read, out| codec.user(read, now, out)),
-                // How much was thought so far: with every piece of a thought, and the result says it too.
+                // The number of thinking tokens so far. It comes with every piece of a thought, and again in the
+                // result.
                 "system" if self.emit.session.started && line.starts_with(THINKING_TOKENS) => {
                     read(self, line, out, |_, _: IgnoredAny, _| {});
                 }
@@ -117,7 +118,7 @@ impl Codec for ClaudeCodec {
                 "auth_status" => read(self, line, out, |_, data: Map<String, Value>, out| {
                     out.events.push(auth_status(&data));
                 }),
-                // Older shapes, and those of other descriptions of this stream.
+                // Older formats, and formats of other descriptions of this stream.
                 "init" => read(self, line, out, Self::plain_init),
                 "message" => read(self, line, out, |codec, read, out| codec.plain_message(read, now, out)),
                 "tool_use" => read(self, line, out, |codec, block: Block, out| match (&block.id, &block.name) {
@@ -129,7 +130,7 @@ impl Codec for ClaudeCodec {
                     None => out.events.push(unrecognized(line, "a tool result that names no call")),
                 }),
                 "error" => read(self, line, out, |codec, read, out| codec.plain_error(&read, out)),
-                // The model's work behind the scenes, reported by other lines as well.
+                // Internal messages about requests to the model, which other lines report as well.
                 "keep_alive" | "api_metrics" | "stream_mode" | "stream_request_start" | "transcript_mirror" => {}
                 "command_lifecycle"
                 | "conversation_reset"
@@ -166,7 +167,7 @@ impl Codec for ClaudeCodec {
     }
 }
 
-/// How a line begins that reports how much was thought.
+/// The beginning of a line that reports the number of thinking tokens.
 const THINKING_TOKENS: &str = r#"{"type":"system","subtype":"thinking_tokens""#;
 
 /// A `system` event with a line's own fields.
@@ -174,7 +175,7 @@ pub(super) fn note(subtype: &str, message: Option<String>, data: Map<String, Val
     emit::note(subtype, message, own_fields(data))
 }
 
-/// A line's fields without those that only serve the transport.
+/// A line's fields, except for those that only the transport needs.
 pub(super) fn own_fields(mut line: Map<String, Value>) -> Map<String, Value> {
     for key in ["type", "subtype", "uuid", "session_id"] {
         line.shift_remove(key);

@@ -20,7 +20,7 @@ use crate::history::file::{self, name};
 use crate::history::{Here, StoredSession};
 use crate::json::JsonFields as _;
 
-/// The longest name of a folder; what is longer goes on with a digest.
+/// Maximum length of a folder's name; longer names are cut and end with a digest.
 const LONGEST: usize = 200;
 
 pub(crate) fn list(home: &Path, here: Option<&Here>) -> Vec<StoredSession> {
@@ -35,7 +35,7 @@ fn is_jsonl(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "jsonl")
 }
 
-/// Whether a folder of the store is that of the folder that is asked for.
+/// Whether a folder of the store belongs to the requested folder.
 fn is_named_after(folder: &Path, here: &Here) -> bool {
     here.names().any(|path| {
         let wanted: String = path.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
@@ -46,7 +46,7 @@ fn is_named_after(folder: &Path, here: &Here) -> bool {
     })
 }
 
-/// What a file is about; nothing if nobody said anything in it.
+/// Reads from a file what the list of conversations shows; `None` if the conversation is empty.
 fn look(path: &Path, here: Option<&Here>) -> Option<StoredSession> {
     let stem = path.file_stem()?.to_str()?.to_owned();
     let mut session = StoredSession::new(AgentType::Claude, stem, path.to_owned());
@@ -57,7 +57,7 @@ fn look(path: &Path, here: Option<&Here>) -> Option<StoredSession> {
             return ControlFlow::Continue(());
         }
         if let (None, Some(folder)) = (&session.folder, entry.text("cwd").map(PathBuf::from)) {
-            // Names of other folders may look the same in the store.
+            // Several folders may have the same name in the store.
             elsewhere = here.is_some_and(|here| !here.is(&folder));
             session.folder = Some(folder);
         }

@@ -1,4 +1,4 @@
-//! What is known of Claude Code before it is started.
+//! Facts about Claude Code that are known before a start.
 
 use std::path::Path;
 
@@ -74,7 +74,7 @@ pub(crate) static INFO: AgentInfo = AgentInfo {
     recorded: || Box::new(ClaudeCodec::recorded()),
 };
 
-/// A settings file that names a key, or another way to one.
+/// A settings file that contains a key, or names a program that provides one.
 fn says_sign_in(home: &Path) -> Option<String> {
     let settings = home.join("settings.json");
     let state = home.parent().unwrap_or(home).join(".claude.json");
@@ -86,7 +86,7 @@ fn says_sign_in(home: &Path) -> Option<String> {
     ];
     let says = |(file, words): &(&Path, &[&str])| match contents(file) {
         Contents::Text(text) => words.iter().any(|word| text.contains(word)),
-        // A file that is too large to be read is not that of somebody new.
+        // A new user's file is small: one that is too large to read belongs to somebody who has signed in.
         Contents::Unknown => true,
         Contents::Absent => false,
     };

@@ -1,4 +1,4 @@
-//! What the model and the user say: text and thoughts, streamed or whole, each reported once.
+//! Messages of the model and the user: text and thoughts, streamed or whole, each reported once.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,7 +13,7 @@ use crate::codec::Step;
 use crate::emit::{Voice, retract};
 use crate::json::JsonFields as _;
 
-/// The messages under way: the main one, and one for each sub-agent (by the tool call that started it).
+/// Messages in progress: the main one, and one for each sub-agent (by the tool call that started it).
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     main: StreamedMessage,
@@ -23,9 +23,9 @@ pub(super) struct Texts {
 #[derive(Debug, Default)]
 struct StreamedMessage {
     id: Option<String>,
-    /// Text and thoughts that came in pieces, by block, until they come whole; the newest [`MOST_STREAMED`].
+    /// Text and thoughts that were streamed, by block, until the whole block comes; the newest [`MOST_STREAMED`].
     streamed: VecDeque<StreamedBlock>,
-    /// Blocks that came whole so far.
+    /// Number of whole blocks so far.
     whole: u64,
 }
 
@@ -37,10 +37,10 @@ struct StreamedBlock {
     text: String,
 }
 
-/// Blocks of one message that may be under way at a time. Claude streams one after the other.
+/// Maximum number of blocks of one message in progress. Claude streams one after the other.
 const MOST_STREAMED: usize = 64;
 
-/// What is left to emit of a block that came whole.
+/// The part of a whole block that was not emitted yet.
 enum Rest {
     Nothing,
     /// The end of a block whose beginning was streamed.
@@ -49,7 +49,7 @@ enum Rest {
 }
 
 impl StreamedMessage {
-    /// A message comes; it may be the one that is under way.
+    /// A message begins; it may be the one in progress.
     fn begin(&mut self, id: Option<&str>) {
         let nameless = self.id.is_none() && !self.streamed.is_empty();
         if nameless {
@@ -59,7 +59,7 @@ impl StreamedMessage {
         }
     }
 
-    /// A piece of a block; which one that is.
+    /// Adds a piece to a block. Returns the id of the block's message.
     fn piece(&mut self, index: u64, voice: Voice, piece: &str) -> Option<MessageId> {
         let at = self.streamed.iter().position(|block| block.index == index).unwrap_or_else(|| {
             if self.streamed.len() == MOST_STREAMED {
@@ -68,7 +68,7 @@ impl StreamedMessage {
             self.streamed.push_back(StreamedBlock { index, id: None, voice, text: String::new() });
             self.streamed.len() - 1
         });
-        // Made once for all its pieces; the message may get its name only later.
+        // The id is chosen once for all pieces of the block; the message may get its own id only later.
         if self.streamed[at].id.is_none() {
             self.streamed[at].id = self.block_id(index);
         }
@@ -77,11 +77,11 @@ impl StreamedMessage {
         block.id.clone()
     }
 
-    /// A block came whole: what of it was not streamed.
+    /// A whole block came: returns the part that was not streamed.
     fn rest(&mut self, voice: Voice, whole: &str) -> Rest {
         let index = self.whole;
         self.whole += 1;
-        // The whole block may be trimmed; what was streamed is then all there is.
+        // The whole block may be trimmed: then it contains nothing beyond the streamed text.
         let is_it = |block: &StreamedBlock| {
             block.voice == voice && (whole.starts_with(&block.text) || block.text.contains(whole.trim()))
         };
@@ -93,7 +93,7 @@ impl StreamedMessage {
         }
     }
 
-    /// The blocks that never came whole. The model repeats them if it starts another message.
+    /// The blocks that were streamed but never came whole. If the model starts another message, it repeats them.
     fn unfinished(&self) -> Vec<MessageId> {
         self.streamed.iter().filter_map(|block| self.block_id(block.index)).collect()
     }
@@ -111,14 +111,14 @@ impl Texts {
         }
     }
 
-    /// A message of the older kind goes on, or another one begins.
+    /// A message in the older format continues, or another one begins.
     pub(super) fn plain(&mut self, id: Option<&str>) {
         if id.is_some() {
             self.of(None).begin(id);
         }
     }
 
-    /// The turn is over; a whole block that comes later is none that was streamed in it.
+    /// The turn is over: a whole block that comes later does not repeat a block streamed in it.
     pub(super) fn turn_over(&mut self) {
         self.main = StreamedMessage::default();
     }
@@ -219,9 +219,9 @@ impl ClaudeCodec {
         let User { message, parent_tool_use_id, is_synthetic, is_replay, tool_use_result, tool_result_meta, uuid } =
             line;
         let results = message.content.iter().filter(|block| block.tool_use_id.is_some()).count();
-        // The structured result belongs to the one tool result beside it.
+        // A structured result belongs to the message's only tool result.
         let mut structured = tool_use_result.filter(|_| results == 1);
-        // Of several with one id the first counts.
+        // If several entries have the same id, the first one counts.
         let metas = tool_result_meta.as_array().into_iter().flatten().rev();
         let meta_of: HashMap<&str, &Value> = metas.filter_map(|meta| Some((meta.text("id")?, meta))).collect();
         let (reported, said): (Vec<Block>, Vec<Block>) =
@@ -271,7 +271,7 @@ fn image(block: &Block) -> Option<Image> {
     Some(Image { media_type: source.string("media_type")?, data: source.string("data")? })
 }
 
-/// The error behind one of Claude's words for it.
+/// The error kind for Claude's word for it.
 pub(super) fn api_error(word: &str, said: &str) -> AgentError {
     let kind = match word {
         "authentication_failed" | "billing_error" | "oauth_org_not_allowed" | "permission_denied" => {

@@ -1,4 +1,4 @@
-//! Claude's tools by name: what sort each is, and one line for people about a call.
+//! Claude's tools by name: the kind of each, and a one-line title for a call.
 
 use multitap_event::{ToolKind, one_line};
 use serde_json::{Map, Value};

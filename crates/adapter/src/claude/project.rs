@@ -55,7 +55,7 @@ pub(super) fn look(project: &mut Project) {
         }
     }
     for folder in project.ancestors() {
-        // What lies in the user's home, or above it, is no project's.
+        // Files in the user's home folder, or above it, belong to no project.
         if project.is_home(&folder) {
             return;
         }
@@ -91,8 +91,8 @@ fn acts(path: &Path, text: &str) -> Option<&'static str> {
     HEAD.into_iter().find(|word| head.contains(word)).or(escaped)
 }
 
-/// Has Claude Code read the user's settings alone: no settings, MCP servers, commands, agents or skills of the project.
-/// The project's schedule is no setting to Claude Code, so it gets none at all.
+/// Makes Claude Code read the user's settings alone: no settings, MCP servers, commands, agents or skills of the
+/// project. The project's scheduled prompts are not a setting for Claude Code, so scheduling is disabled altogether.
 pub(super) fn leave_out(config: &mut SessionConfig) {
     config.program.get_or_insert_default().args.extend(["--setting-sources", "user"].map(str::to_owned));
     config.environment.insert(NO_SCHEDULE.to_owned(), "1".to_owned());

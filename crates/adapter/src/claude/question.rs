@@ -1,4 +1,4 @@
-//! Questions: what Claude wants to do, reported so that anybody can answer.
+//! Permission requests of Claude as questions of the session.
 
 use multitap_event::{
     AskedQuestion, Choice, ChoiceKind, Details, Edit, Elicitation, Question, ToolId, one_line, option,
@@ -19,7 +19,7 @@ const PLANNING: &str = "The session is in plan mode: nothing may be changed, and
 
 pub(super) type Open = emit::OpenQuestion<Native>;
 
-/// What an answer to Claude needs, and what Claude asked for.
+/// The facts that an answer to Claude needs, and the call that Claude asked about.
 #[derive(Debug, Clone)]
 pub(super) struct Native {
     pub(super) asked: AskedTool,
@@ -27,7 +27,7 @@ pub(super) struct Native {
     pub(super) via: Via,
 }
 
-/// The way a question came, and so the way its answer goes.
+/// The path by which a question came, and by which its answer goes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Via {
     /// `can_use_tool` of the control protocol.
@@ -43,7 +43,8 @@ impl ClaudeCodec {
     pub(super) fn ask(&mut self, asked: AskedTool, request_id: String, via: Via, out: &mut Step) {
         let details = self.details(&asked);
         if self.is_planning() && matches!(details, Details::FileEdit { .. } | Details::Command { .. }) {
-            // Claude would do it if somebody allowed it, and `plan` changes nothing. What only reads is not asked.
+            // Claude would do it if the answer allowed it, but `plan` changes nothing. For calls that only read, Claude
+            // does not ask.
             let decision = json!({ "behavior": "deny", "message": PLANNING });
             out.lines.push(reply(&request_id, &via, &decision));
             if let Some(tool) = &asked.tool_use_id {
@@ -72,7 +73,7 @@ impl ClaudeCodec {
         self.emit.questions.ask(question, native, out);
     }
 
-    /// Claude no longer asks what `is_withdrawn` selects.
+    /// Withdraws the questions that `is_withdrawn` selects.
     pub(super) fn withdraw(&mut self, is_withdrawn: impl Fn(&Native) -> bool, out: &mut Step) {
         self.emit.questions.withdraw("the agent no longer asks", |open| is_withdrawn(&open.native), out);
     }
@@ -103,7 +104,7 @@ impl ClaudeCodec {
         }
     }
 
-    /// The plan to approve: in the question, in the call it is about, or in the file it was written to.
+    /// The plan to approve: from the question, from its call, or from the file that Claude wrote it to.
     fn plan(&self, asked: &AskedTool) -> String {
         let call = asked.tool_use_id.as_deref().and_then(|id| self.emit.tools.find(id));
         let file = asked.input.text("planFilePath").or(self.plan_file.as_deref());
@@ -112,8 +113,8 @@ impl ClaudeCodec {
     }
 }
 
-/// What a command is for, behind all that its other arguments change: one that leaves the sandbox, or stays in the
-/// background, must not look like any other.
+/// The description of a command, after everything that its other arguments change: a command that leaves the sandbox or
+/// stays in the background must not look like any other.
 fn described(input: &Map<String, Value>) -> Option<String> {
     let lines: Vec<String> = how_it_runs(input).chain(input.string("description")).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
@@ -150,8 +151,8 @@ fn asked_questions(input: &Map<String, Value>) -> Vec<AskedQuestion> {
     input.list("questions").iter().filter_map(one).collect()
 }
 
-/// The edits that an answer may bring. Only commands and file texts: in other tools' arguments content and target
-/// cannot be told apart, and Claude runs an edited call unchecked.
+/// The edits that an answer may make. Only commands and texts of files: in the arguments of other tools, content and
+/// target cannot be distinguished, and Claude runs an edited call unchecked.
 fn edits(details: &Details) -> Vec<Edit> {
     match details {
         Details::Command { .. } | Details::FileEdit { .. } => vec![Edit::NewContent, Edit::NewInput],
@@ -159,7 +160,7 @@ fn edits(details: &Details) -> Vec<Edit> {
     }
 }
 
-/// Not in the shared words: no to this and its like for the rest of the session.
+/// The option to deny this and similar calls for the rest of the session; only some agents offer it.
 pub(super) const CANCEL_ALWAYS: &str = "cancel_always";
 
 fn choices(asked: &AskedTool, details: &Details, via: &Via) -> Vec<Choice> {
@@ -184,7 +185,7 @@ fn choices(asked: &AskedTool, details: &Details, via: &Via) -> Vec<Choice> {
         choices.push(always(option::PROCEED_ALWAYS_SERVER, format!("Allow all tools of {server} for this session")));
     } else if let Some(what) = session_wide(asked, via) {
         let choice = always(option::PROCEED_ALWAYS, format!("Allow {what} for this session"));
-        // The mode is the owner's to choose.
+        // Only an owner may choose a mode.
         choices.push(if switches_mode(asked, via) { choice.for_owners() } else { choice });
     }
     if let Some(rules) = saved_rules(asked) {
@@ -198,7 +199,7 @@ fn choices(asked: &AskedTool, details: &Details, via: &Via) -> Vec<Choice> {
     choices
 }
 
-/// What "for this session" would cover, if it can be said.
+/// The scope of "for this session", if it can be put in words.
 fn session_wide(asked: &AskedTool, via: &Via) -> Option<String> {
     if matches!(via, Via::Tool { .. }) {
         return Some(match asked.tool_name.as_str() {
@@ -222,7 +223,7 @@ fn switches_mode(asked: &AskedTool, via: &Via) -> bool {
     !matches!(via, Via::Tool { .. }) && !suggestions.iter().any(allows_rules)
 }
 
-/// The rules that Claude offers to keep in its settings.
+/// The rules that Claude offers to save in its settings.
 fn saved_rules(asked: &AskedTool) -> Option<String> {
     let suggestions = asked.permission_suggestions.as_deref().unwrap_or_default();
     let rules: Vec<String> = suggestions.iter().filter(|one| saves_rules(one)).flat_map(rule_names).collect();
@@ -238,7 +239,7 @@ pub(super) fn allows_rules(suggestion: &Value) -> bool {
     kind(suggestion) == Some("addRules") && suggestion.text("behavior").is_none_or(|behavior| behavior == "allow")
 }
 
-/// Whether a suggestion keeps such rules in the folder's settings.
+/// Whether a suggestion saves such rules in the folder's settings.
 pub(super) fn saves_rules(suggestion: &Value) -> bool {
     allows_rules(suggestion) && suggestion.text("destination") == Some("localSettings")
 }

@@ -1,4 +1,4 @@
-//! What is known of the session itself: that it began, its id, its mode, its model, what Claude can do.
+//! Facts about the session itself: that it began, its id, its mode, its model, what Claude can do.
 
 use multitap_event::{AgentCapabilities, AgentType, ApprovalMode, EventKind, McpServerStatus};
 use serde_json::{Map, Value};
@@ -9,20 +9,20 @@ use crate::emit::{ModeNews, SessionFacts, SessionMode, commands, models};
 use crate::history::StoredSession;
 use crate::json::JsonFields as _;
 
-/// How we drive it, in `sessionStarted`.
+/// The value of `transport` in `sessionStarted`.
 pub(super) const TRANSPORT: &str = "stream-json";
 
 #[derive(Debug, Default)]
 pub(super) struct Session {
-    /// The model was chosen by a name that Claude may resolve to another one.
+    /// Whether the model was chosen by an alias, which Claude resolves to another name.
     model_by_alias: bool,
-    /// Parts of the reply to `initialize`, for questions about them.
+    /// Parts of the reply to `initialize`, for later queries.
     pub(super) capabilities: Map<String, Value>,
     /// The last `system/init`, to emit only what is new.
     init: Option<Map<String, Value>>,
 }
 
-/// What of the reply to `initialize` is reported and remembered.
+/// The fields of the reply to `initialize` that are reported and remembered.
 const CAPABILITIES: [&str; 6] = ["commands", "models", "account", "agents", "output_style", "available_output_styles"];
 
 impl ClaudeCodec {
@@ -32,7 +32,7 @@ impl ClaudeCodec {
         self.emit.session.start(out);
     }
 
-    /// Whether a running Claude is in plan mode. What a recorded one asked was asked.
+    /// Whether a running Claude is in plan mode. Questions in a recording were asked already.
     pub(super) fn is_planning(&self) -> bool {
         let facts = &self.emit.session;
         facts.is_live() && facts.mode.as_ref().is_some_and(|mode| mode.native == "plan")
@@ -62,8 +62,8 @@ impl ClaudeCodec {
         }));
     }
 
-    /// Something of a recorded session came before its beginning was reported; now it is, with what can be known. A
-    /// running program is asked about its beginning, and reports more.
+    /// Emits `sessionStarted` before the first event of a recording that lacks its beginning. A running program reports
+    /// its beginning when asked.
     pub(super) fn under_way(&mut self, id: Option<&str>, out: &mut Step) {
         let facts = &mut self.emit.session;
         if !facts.started && !facts.is_live() {
@@ -72,7 +72,7 @@ impl ClaudeCodec {
         }
     }
 
-    /// `system/init`, which comes with every turn. Only what is new is reported.
+    /// `system/init`, which comes with every turn. Emits only the changes.
     pub(super) fn init(&mut self, mut init: Map<String, Value>, out: &mut Step) {
         let (native_mode, model) = (init.string("permissionMode"), init.string("model"));
         let facts = &mut self.emit.session;
@@ -97,7 +97,7 @@ impl ClaudeCodec {
         out.events.extend(servers);
     }
 
-    /// An `init` line of the older kind, which says no more than that the session began.
+    /// An `init` line in the older format, which says only that the session began.
     pub(super) fn plain_init(&mut self, init: Map<String, Value>, out: &mut Step) {
         out.ready = true;
         let facts = &mut self.emit.session;
@@ -112,7 +112,7 @@ impl ClaudeCodec {
         facts.start(out);
     }
 
-    /// Claude is in that mode; emitted if it is new, or confirms what somebody asked for.
+    /// Claude is in that mode. An event reports it if it is new, or if it confirms a requested change.
     pub(super) fn mode_is(&mut self, native: Option<String>, out: &mut Step) {
         let facts = &mut self.emit.session;
         if native.and_then(|native| facts.learn_mode(mode(native))) == Some(ModeNews::Changed) {
@@ -120,13 +120,13 @@ impl ClaudeCodec {
         }
     }
 
-    /// Somebody chose that model, and Claude took it.
+    /// Claude accepted a change of the model.
     pub(super) fn model_chosen(&mut self, model: String, out: &mut Step) {
         self.session.model_by_alias = true;
         self.emit.session.model_chosen(model, out);
     }
 
-    /// Claude says which model it uses. The first word of it, and the full name of one just chosen, are no change.
+    /// Claude reports its model. The first report, and the full name of a model chosen by alias, are not changes.
     pub(super) fn model_found(&mut self, model: Option<String>, out: &mut Step) {
         if model.is_some() && std::mem::take(&mut self.session.model_by_alias) {
             self.emit.session.model = model;
@@ -137,7 +137,7 @@ impl ClaudeCodec {
 }
 
 impl Session {
-    /// The MCP servers of an `init` of which the last one reported nothing, or something else.
+    /// The MCP servers of an `init` whose status is new or has changed.
     fn changed_servers(&self, init: &Map<String, Value>) -> Vec<EventKind> {
         let before = self.init.as_ref().map_or(&[][..], |init| init.list("mcp_servers"));
         let changed = init.list("mcp_servers").iter().filter(|server| !before.contains(server));
@@ -154,7 +154,7 @@ fn mode(native: String) -> SessionMode {
     SessionMode { unified: ApprovalMode::from_native(AgentType::Claude, &native), native }
 }
 
-/// What an `init` line says of Claude and its set-up.
+/// The description of Claude and its set-up in an `init` line.
 fn described(init: Map<String, Value>) -> EventKind {
     let model = init.string("model");
     EventKind::Capabilities(AgentCapabilities { model, data: own_fields(init), ..AgentCapabilities::default() })

@@ -1,4 +1,4 @@
-//! `system` lines: the beginning of a turn, its mode, retries, background work, and notes of all sorts.
+//! `system` lines: the beginning of a turn, its mode, retries, background work, and other notices.
 
 use multitap_event::{AuthStatus, EventKind, Retry, SystemSubtype, ToolProgress, one_line};
 use serde_json::{Map, Value};
@@ -33,7 +33,7 @@ impl ClaudeCodec {
                 };
                 out.events.push(note(SystemSubtype::COMPACTED, None, data));
             }
-            // The tool's result says the same, as the end of the call.
+            // The tool's result reports the same, and ends the call.
             "permission_denied" if text(&line, "tool_use_id").is_some_and(|id| self.emit.tools.deny(id)) => {}
             "task_started" | "task_progress" | "task_updated" | "task_notification" => self.task(&subtype, line, out),
             // The result reports the number of thinking tokens.

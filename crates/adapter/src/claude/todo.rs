@@ -8,7 +8,8 @@ use super::tools::OpenTool;
 use crate::emit::todo_status;
 use crate::json::{JsonFields, text_of};
 
-/// Items of a plan. Each change reports the whole plan, so one without an end would cost its square.
+/// Maximum number of items. Each change reports the whole plan, so the total cost of a plan without a limit would be
+/// quadratic.
 const MOST_ITEMS: usize = 500;
 
 #[derive(Debug, Default)]
@@ -19,7 +20,7 @@ pub(super) struct Todos {
 impl Todos {
     /// A tool call succeeded. Returns the whole plan if the call changed it.
     pub(super) fn tool_ended(&mut self, tool: &OpenTool, structured: Option<&RawValue>) -> Option<TodoList> {
-        // A sub-agent's plan is its own.
+        // A sub-agent has a plan of its own.
         if tool.parent.is_some()
             || !matches!(tool.name.as_str(), "TodoWrite" | "TaskCreate" | "TaskUpdate" | "TaskList")
         {

@@ -21,17 +21,17 @@ pub(super) type OpenTool = emit::OpenTool<()>;
 #[derive(Debug, Default)]
 pub(super) struct Background {
     calls: HashSet<String>,
-    /// Which call began which task.
+    /// The call that started each task.
     tasks: HashMap<String, String>,
 }
 
-/// Open calls that are searched for a sub-agent's: the newest.
+/// Maximum number of open calls that are searched for the sub-agent's call, the newest first.
 const MOST_AGENTS: usize = 256;
-/// Sub-agents above one another that are followed; a circle of them has no end.
+/// Maximum depth of sub-agents within sub-agents; a cycle of them would have no end.
 const DEEPEST_AGENT: usize = 32;
 
 impl Background {
-    /// A call began a task; one in the background outlives the call and the turn.
+    /// A call started a task. If the task runs in the background, it outlives the call and the turn.
     pub(super) fn task_began(&mut self, task: &str, id: &str, background: bool) {
         self.tasks.insert(task.to_owned(), id.to_owned());
         if background {
@@ -69,7 +69,7 @@ impl Background {
 }
 
 impl Tools {
-    /// The call of the sub-agent that got this prompt; else of any that is open, the last one first.
+    /// The call of the sub-agent that got this prompt; else the newest open call of any sub-agent.
     pub(super) fn agent_with(&self, prompt: &str) -> Option<&OpenTool> {
         let agents = || self.iter().rev().take(MOST_AGENTS).filter(|tool| tool.kind == ToolKind::Agent);
         let has_prompt = |tool: &&OpenTool| tool.arguments.get("prompt").and_then(Value::as_str) == Some(prompt);
@@ -108,7 +108,7 @@ impl ClaudeCodec {
         self.emit.tools.start(tool, out);
     }
 
-    /// The result of a call. One that stands on its own, as older versions wrote it, has nothing beside it.
+    /// The result of a call. A `tool_result` line of its own, as older versions wrote it, has no structured result.
     pub(super) fn tool_result(
         &mut self,
         block: Block,
@@ -145,7 +145,7 @@ impl ClaudeCodec {
         }
     }
 
-    /// How a call that did not succeed ended.
+    /// The outcome of a call that did not succeed.
     fn outcome(&self, tool: Option<&OpenTool>, meta: Option<&Value>) -> ToolOutcome {
         let decision = meta.field("permission_decision").text("decision");
         let not_run = meta.text("non_execution_kind");
@@ -162,7 +162,7 @@ impl ClaudeCodec {
 
     pub(super) fn tool_progress(&mut self, line: Map<String, Value>, out: &mut Step) {
         let text = |key: &str| line.text(key).filter(|text| !text.is_empty());
-        // A heartbeat has an id of its own and names its tool as the parent.
+        // A heartbeat has its own id, and the tool's id as its parent.
         let ids = [text("tool_use_id"), text("parent_tool_use_id")];
         let known = ids.into_iter().flatten().find(|id| self.emit.tools.find(id).is_some());
         let elapsed = line.get("elapsed_time_seconds").and_then(Value::as_f64);
@@ -184,27 +184,27 @@ fn millis(seconds: f64) -> u64 {
     (seconds * 1000.0).round() as u64
 }
 
-/// What a tool answered: text if it is nothing but text.
+/// The result of a tool: text, if it contains only text.
 fn content(content: Option<Value>) -> Value {
     let text = content.as_ref().and_then(Value::as_array).and_then(|blocks| text_of_blocks(blocks));
     text.map(Value::from).or(content).unwrap_or_else(|| "".into())
 }
 
-/// The same as words about what went wrong.
+/// The content of a failed call, as an error message.
 fn error(content: &Value) -> String {
     let text = text_of(content);
     let inner = text.strip_prefix("<tool_use_error>").and_then(|text| text.strip_suffix("</tool_use_error>"));
     inner.map_or(text.clone(), str::to_owned)
 }
 
-/// The exit code of a shell command, where Claude lets it be known.
+/// The exit code of a shell command, if Claude reports it.
 fn exit_code(success: bool, content: &Value, structured: Option<&RawValue>) -> Option<i32> {
     if !success {
         let rest = content.as_str()?.strip_prefix("Exit code ")?;
         return rest.split(|c: char| c != '-' && !c.is_ascii_digit()).next()?.parse().ok();
     }
     let reported: Value = serde_json::from_str(structured?.get()).ok()?;
-    // Another code may have been read as a success, and work in the background has none yet.
+    // Claude may treat another code as a success, and background work has no code yet.
     let doubts = ["returnCodeInterpretation", "backgroundTaskId", "interrupted"];
     let is_doubtful = doubts.into_iter().any(|key| reported.field(key).is_some_and(|doubt| *doubt != false));
     (reported.field("stdout").is_some() && !is_doubtful).then_some(0)

@@ -1,4 +1,4 @@
-//! Turns: from `system/init` to `result`, and the end of it all.
+//! Turns, from `system/init` to `result`, and the end of the session.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -15,12 +15,12 @@ use crate::codec::{End, Step};
 use crate::emit::{EndFacts, NoEnd};
 use crate::json::JsonFields as _;
 
-/// What Claude has for a turn beside what others have.
+/// The state of a turn that only Claude's codec needs.
 #[derive(Debug, Default)]
 pub(super) struct TurnFacts {
-    /// The running turn is taken to be that of a prompt.
+    /// Whether the running turn is assumed to belong to a prompt.
     for_prompt: bool,
-    /// What the session has cost so far.
+    /// The cost of the session so far.
     cost: f64,
     /// Claude's id of the last message, to resume at.
     pub(super) last_message: Option<String>,
@@ -40,14 +40,14 @@ impl ClaudeCodec {
         turns.begin_as(None, None, out);
     }
 
-    /// A result ends a turn, also one without a beginning: a further one to the same prompt. Only the older shapes have
-    /// results without turns.
+    /// Begins a turn for a result without one: a second result for the same prompt. Only older formats have results
+    /// without turns.
     fn begin_turn_for_result(&mut self, out: &mut Step) {
         let turns = &mut self.emit.turns;
         if turns.is_open() || (turns.waiting == 0 && turns.count() == 0) {
             return;
         }
-        // What came since the last turn belongs to this one.
+        // Reports since the last turn belong to this one.
         let (reported, last_message) = (turns.reported.take(), self.turn.last_message.take());
         self.begin_turn(out);
         (self.emit.turns.reported, self.turn.last_message) = (reported, last_message);
@@ -81,13 +81,13 @@ impl ClaudeCodec {
             ..TurnEnd::of(status)
         };
         self.turn_over(turn, now, out);
-        // It was background work that came first; the prompt's own turn is yet to begin.
+        // This result ends background work that ran first; the prompt's own turn has not begun.
         if result.object("origin").is_some() && self.turn.for_prompt && result.count("queued_turn_count") > 0 {
             self.emit.turns.waiting += 1;
         }
     }
 
-    /// The running turn is over: what must not outlive it ends, and its end is reported.
+    /// Ends the running turn: first everything that must not outlive it, then the turn itself.
     pub(super) fn turn_over(&mut self, turn: TurnEnd, now: Timestamp, out: &mut Step) {
         self.close_turn_work(false, now, out);
         self.texts.turn_over();
@@ -112,11 +112,12 @@ impl ClaudeCodec {
         }
     }
 
-    /// Ends what must not outlive a turn: calls without an end, questions without an answer. Background work may.
+    /// Ends everything that must not outlive a turn: calls without an end, questions without an answer. Background work
+    /// may outlive it.
     fn close_turn_work(&mut self, also_background: bool, now: Timestamp, out: &mut Step) {
         let left = if also_background { HashSet::new() } else { self.background.open_calls(&self.emit.tools) };
         self.emit.close_tools(|tool| !left.contains(&tool.id), NoEnd::UNKNOWN, now, out);
-        // A question about no tool in particular goes too.
+        // A question that is about no tool ends too.
         let tools = &self.emit.tools;
         let is_gone = |tool: &ToolId| also_background || tools.find(tool.as_str()).is_none();
         let is_moot = |open: &Open| open.question.tool_id.as_ref().is_none_or(is_gone);
@@ -133,7 +134,7 @@ impl ClaudeCodec {
 }
 
 impl TurnFacts {
-    /// What the turn cost and what the session has cost so far.
+    /// The cost of the turn, and of the session so far.
     pub(super) fn cost(
         &mut self,
         total: Option<f64>,
@@ -147,7 +148,7 @@ impl TurnFacts {
     }
 }
 
-/// Without the dust that adding floating-point numbers leaves.
+/// Rounds away the error of adding floating-point numbers.
 fn money(dollars: f64) -> f64 {
     if dollars > 0.0 { (dollars * 1e10).round() / 1e10 } else { 0.0 }
 }

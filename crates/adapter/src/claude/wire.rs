@@ -1,4 +1,4 @@
-//! Claude's JSON, as far as we read it. Everything is optional that a version of Claude has ever left out.
+//! Claude's JSON, as far as we read it. A field is optional if any version of Claude has ever left it out.
 
 use std::fmt;
 
@@ -15,9 +15,9 @@ use crate::line::{Word, soft};
 pub(super) struct Assistant {
     pub(super) message: Message,
     pub(super) parent_tool_use_id: Option<String>,
-    /// The word for what went wrong.
+    /// Claude's word for the error.
     pub(super) error: Option<String>,
-    /// The message is not the model's: it reports an error.
+    /// Whether the message reports an error and does not come from the model.
     #[serde(default, alias = "isApiErrorMessage")]
     pub(super) is_api_error_message: Option<bool>,
     pub(super) uuid: Option<String>,
@@ -32,7 +32,7 @@ pub(super) struct User<'a> {
     pub(super) is_synthetic: Option<bool>,
     #[serde(rename = "isReplay")]
     pub(super) is_replay: Option<bool>,
-    /// The result once more, with more to it. Only some tools' are looked at, and it may be long.
+    /// The result with more details. It may be long, and is read for some tools only.
     #[serde(borrow, alias = "toolUseResult")]
     pub(super) tool_use_result: Option<&'a RawValue>,
     #[serde(default)]
@@ -166,7 +166,7 @@ pub(super) struct Reply {
     pub(super) error_code: Option<String>,
 }
 
-/// The question that `can_use_tool` brings, and the arguments of the permission tool, in both known spellings.
+/// The content of `can_use_tool`, and the arguments of the permission tool, in both known spellings.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct AskedTool {
@@ -180,7 +180,7 @@ pub(super) struct AskedTool {
     pub(super) permission_suggestions: Option<Vec<Value>>,
 }
 
-/// One step of an edit, in the arguments of a call or in what came of it.
+/// One step of an edit, in the arguments of a call or in its result.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct EditStep {

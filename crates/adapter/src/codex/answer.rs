@@ -36,7 +36,8 @@ impl CodexCodec {
         {
             self.emit.tools.deny(tool.as_str());
         }
-        // A refusal has no room for words: they go into the running turn, before the refusal lets it go on.
+        // A denial cannot carry text, so the comment is sent to the running turn first, before the denial lets the turn
+        // go on.
         let words = decide.feedback.as_deref().filter(|words| kind.rejects() && !words.trim().is_empty());
         let words = words.filter(|_| !matches!(open.native.via, Via::Event | Via::Legacy));
         let said = |words: &str| json!([{ "type": "text", "text": words, "text_elements": [] }]);
@@ -47,7 +48,7 @@ impl CodexCodec {
         self.emit.questions.settle(decide);
     }
 
-    /// The line that adds something to the running turn; nothing if none runs.
+    /// The line that adds text to the running turn; `None` if no turn runs.
     pub(super) fn steer(&mut self, input: &Value, what: Steered) -> Option<String> {
         let (thread, turn) = (self.emit.session.native_id.clone()?, self.begun_turn()?.to_owned());
         let params = json!({ "threadId": thread, "expectedTurnId": turn, "input": input });

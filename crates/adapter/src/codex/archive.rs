@@ -1,4 +1,4 @@
-//! Archives a stored conversation the way Codex itself does it: its app-server is asked to.
+//! Archives a stored conversation by asking Codex's app-server.
 
 use std::time::Duration;
 

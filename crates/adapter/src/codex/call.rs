@@ -1,4 +1,4 @@
-//! Tool calls in stored sessions, as the model wrote them: a name, arguments as text, an output as text.
+//! Tool calls in stored sessions, as the model wrote them: a name, and arguments and output as text.
 
 use multitap_event::{FileChange, FileChangeType, Timestamp, ToolId, ToolKind, one_line};
 use serde_json::Value;
@@ -49,7 +49,7 @@ impl CodexCodec {
 
     pub(super) fn stored_call_over(&mut self, output: &Fields, now: Timestamp, out: &mut Step) {
         let Some(id) = output.text("callId").map(ToolId::from) else { return };
-        // The event about the same call may have reported its end.
+        // An event about the same call may have reported its end.
         if self.emit.tools.find(id.as_str()).is_none() && self.emit.tools.has_seen(id.as_str()) {
             return;
         }
@@ -83,7 +83,7 @@ fn kind(name: &str) -> ToolKind {
     }
 }
 
-/// An output's text: plain, or in JSON with the exit code beside it.
+/// The text of an output: plain, or from JSON that has the exit code as well.
 fn text(output: Option<&Value>) -> String {
     match output {
         Some(Value::String(text)) => text.clone(),
@@ -103,7 +103,7 @@ fn exit_code(said: &str) -> Option<i32> {
     number("Process exited with code ").or_else(|| number("Exit code: "))
 }
 
-/// What the command wrote, without the frame that is for the model.
+/// The output of the command, without the frame that Codex adds for the model.
 fn plain_output(said: &str) -> String {
     if let Ok(Value::Object(output)) = serde_json::from_str(said)
         && let Some(text) = output.get("output").and_then(Value::as_str)

@@ -11,7 +11,7 @@ use crate::codec::{Files, MOST_READ, NoFiles};
 use crate::diff;
 use crate::json::JsonFields as _;
 
-/// The changes an item reports. For the text of a file before and after, the disk is looked at.
+/// The changes that an item reports. The text before and after is read from the disk.
 pub(super) fn of_item(item: &Fields, tool: &ToolId, files: &dyn Files) -> Vec<FileChange> {
     match item.get("changes") {
         Some(Value::Array(list)) => {
@@ -19,12 +19,12 @@ pub(super) fn of_item(item: &Fields, tool: &ToolId, files: &dyn Files) -> Vec<Fi
             list.filter_map(|(at, change)| one(&Fields::of(Some(change)), None, tool, first_only(at, files))).collect()
         }
         Some(Value::Object(by_path)) => of_map(by_path, tool, files),
-        // One file, in an older spelling.
+        // A single file, in an older format.
         _ => one(item, None, tool, files).into_iter().collect(),
     }
 }
 
-/// Changes by path, as the older requests and the stored sessions have them.
+/// Changes by path, the format of older requests and stored sessions.
 pub(super) fn of_map(by_path: &Map<String, Value>, tool: &ToolId, files: &dyn Files) -> Vec<FileChange> {
     let changes = by_path.iter().enumerate();
     let one = |(at, (path, change)): (usize, (&String, &Value))| {
@@ -33,7 +33,7 @@ pub(super) fn of_map(by_path: &Map<String, Value>, tool: &ToolId, files: &dyn Fi
     changes.filter_map(one).collect()
 }
 
-/// The disk for the first files of an item, and none for the rest: nobody looks at the whole texts of hundreds of files.
+/// Access to the disk for the first files of an item only: nobody looks at the whole texts of hundreds of files.
 fn first_only(at: usize, files: &dyn Files) -> &dyn Files {
     if at < MOST_READ { files } else { &NoFiles }
 }
@@ -79,7 +79,7 @@ fn one(change: &Fields, path: Option<&str>, tool: &ToolId, files: &dyn Files) ->
     Some(made)
 }
 
-/// The text before and after, whether the change is yet to come or was just made.
+/// The text before and after, whether the change was made already or not.
 fn both_texts(path: &str, moved: Option<&str>, hunks: &str, files: &dyn Files) -> Option<(String, String)> {
     if let Some(text) = files.read(Path::new(path)) {
         if let Some(after) = diff::apply(&text, hunks) {
@@ -107,7 +107,7 @@ fn by_diff(diff: &str) -> FileChangeType {
     }
 }
 
-/// What a question shows of changes.
+/// The details of a question about changes.
 pub(super) fn details(changes: &[FileChange]) -> Details {
     match changes {
         [] => Details::Text { text: "Change files".to_owned(), arguments: Map::new() },

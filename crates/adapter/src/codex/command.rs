@@ -1,10 +1,10 @@
-//! Shell commands as Codex writes them, and as people want to read them.
+//! Shell commands in Codex's format and in a readable one.
 
 use serde_json::Value;
 
 const SHELLS: [&str; 4] = ["bash", "zsh", "sh", "dash"];
 
-/// The command that a person would type: without the shell that Codex starts it with.
+/// The command as a person would type it: without the shell in which Codex starts it.
 pub(super) fn typed(command: &Value) -> String {
     let words = match command {
         Value::String(text) => match shell_words::split(text) {

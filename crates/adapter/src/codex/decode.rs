@@ -1,4 +1,4 @@
-//! Codex's lines to events: one line in, its events out. Each sort of line has its file beside this one.
+//! Codex's lines to events: one line in, its events out. Each kind of line has a module of its own.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -30,7 +30,7 @@ use crate::history::StoredSession;
 use crate::json::JsonFields as _;
 use crate::line::unrecognized;
 
-/// How Codex is driven, in `sessionStarted`.
+/// The value of `transport` in `sessionStarted`.
 pub(super) const APP_SERVER: &str = "app-server";
 pub(super) const EXEC: &str = "exec";
 
@@ -40,7 +40,7 @@ pub struct CodexCodec {
     pub(super) settings: Settings,
     /// The sandbox that the user chose, regardless of the mode.
     pub(super) chosen_sandbox: Option<SandboxMode>,
-    /// The conversation was opened with the sandbox of a mode, so that Codex's own is not known.
+    /// Whether the conversation was opened with the sandbox of a mode, so that Codex's own one is not known.
     pub(super) opened_implied: bool,
     /// Why no sandbox works on this machine.
     pub(super) no_sandbox: Option<String>,
@@ -58,9 +58,9 @@ pub struct CodexCodec {
     pub(super) turn: TurnFacts,
     pub(super) todos: Todos,
     pub(super) twins: Twins,
-    /// Set for a session whose every turn is a process.
+    /// Set for a session with one process per turn.
     pub(super) exec: Option<Exec>,
-    /// The turn that was asked to end.
+    /// The turn that we interrupted.
     pub(super) interrupted: Option<String>,
     pub(super) reviewing: bool,
     /// The last report of the turn's changes, and of each MCP server.
@@ -82,7 +82,7 @@ impl fmt::Debug for CodexCodec {
 }
 
 impl CodexCodec {
-    /// For a recorded stream or a stored session: no process, no files, nothing known beforehand.
+    /// A codec for a recorded stream or a stored session: no process, no files, nothing known beforehand.
     pub fn recorded() -> Self {
         Self {
             files: Box::new(NoFiles),
@@ -108,12 +108,12 @@ impl CodexCodec {
         }
     }
 
-    /// For a session of Codex's own store, whose entries have their times.
+    /// A codec for a session of Codex's own store, whose entries have their own times.
     pub(super) fn stored(session: &StoredSession) -> Self {
         Self { emit: Emitter::new(SessionFacts::stored(AgentType::Codex, session)), ..Self::recorded() }
     }
 
-    /// For a running app-server. `no_sandbox` says why no sandbox works on this machine, where none does.
+    /// A codec for a running app-server. `no_sandbox` says why no sandbox works on this machine; `None` if one does.
     pub fn live(
         config: &SessionConfig,
         files: Box<dyn Files>,
@@ -122,7 +122,7 @@ impl CodexCodec {
         Ok(Self { no_sandbox, ..Self::set_up(config, Settings::of(config)?, files, APP_SERVER) })
     }
 
-    /// For a session whose every turn is a process.
+    /// A codec for a session with one process per turn.
     pub(super) fn by_process(config: &SessionConfig, settings: Settings, exec: Exec, files: Box<dyn Files>) -> Self {
         let codec = Self::set_up(config, settings, files, EXEC);
         Self { exec: Some(exec), ..codec }
@@ -184,7 +184,7 @@ impl Codec for CodexCodec {
         Step::of(|out| self.process_over(end, now, out))
     }
 
-    // An interrupted turn's commands run on as "background terminals". MCP servers do not get this variable.
+    // The commands of an interrupted turn continue as "background terminals". MCP servers do not get this variable.
     fn command_variable(&self) -> Option<&'static str> {
         Some("CODEX_THREAD_ID")
     }
@@ -249,7 +249,7 @@ impl CodexCodec {
             "compacted" => {
                 out.events.push(note(SystemSubtype::COMPACTED, None, payload().0));
             }
-            // What Codex keeps for itself.
+            // Entries for Codex's own use.
             "world_state" | "token_usage_record" | "ghost_snapshot" => {}
             _ => out.events.push(unrecognized(line, format!("unknown type '{kind}'"))),
         }

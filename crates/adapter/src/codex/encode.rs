@@ -77,7 +77,7 @@ impl CodexCodec {
         out.lines.push(line);
     }
 
-    /// What is other in this turn than in the conversation so far; it holds for the turns after it too.
+    /// The settings that change with this turn; they also apply to the turns after it.
     fn overrides(&mut self) -> Map<String, Value> {
         let mut params = Map::new();
         let mut add = |key: &str, value: Option<Value>| params.extend(value.map(|value| (key.to_owned(), value)));

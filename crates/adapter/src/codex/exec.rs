@@ -1,4 +1,4 @@
-//! `codex exec --json`: a process for each turn. Nobody can be asked, so the rules are set beforehand.
+//! `codex exec --json`: one process per turn. Questions cannot be asked, so the rules are set beforehand.
 
 use multitap_event::{
     AgentError, AgentErrorKind, AgentType, EventKind, Image, LaunchError, McpReach, McpServer, Prompt, Resume,
@@ -13,7 +13,7 @@ use crate::codec::{Files, Run, RunArg, Step};
 use crate::pump::Lifetime;
 use crate::spec::{Plan, add_options, private_file};
 
-/// What the turns of a session share.
+/// The state that all turns of a session share.
 #[derive(Debug)]
 pub(super) struct Exec {
     /// A conversation to resume in the first turn.
@@ -21,7 +21,7 @@ pub(super) struct Exec {
     /// Files that Codex reads, by the option that names them.
     options: Vec<String>,
     agent_args: Vec<String>,
-    /// When the last turn was asked for.
+    /// The time at which the last turn was requested.
     asked_at: Option<Timestamp>,
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn plan(
     Ok(Plan { env, files: kept, lifetime: Lifetime::Turn, ..Plan::new(codec) })
 }
 
-/// Whether these rules work where nobody can be asked.
+/// Whether these rules work without questions.
 pub(super) fn can_run(rules: &Rules) -> Result<(), Unsupported> {
     match rules.policy.as_deref() {
         None | Some("never") => Ok(()),
@@ -81,7 +81,7 @@ pub(super) fn can_run(rules: &Rules) -> Result<(), Unsupported> {
     }
 }
 
-/// The MCP servers without what may be secret: that goes by the environment, never by an argument.
+/// The MCP servers without their secrets: those are passed by the environment, never as arguments.
 fn servers(config: &SessionConfig) -> (Map<String, Value>, Vec<(String, String)>) {
     let mut env = Vec::new();
     let mut hide = |value: &String| {
@@ -140,7 +140,7 @@ impl CodexCodec {
         }
     }
 
-    /// How long the turn has taken; its process does not say.
+    /// The duration of the turn, measured here: its process does not report it.
     pub(super) fn turn_time(&self, now: Timestamp) -> Option<u64> {
         Some(now.millis_since(self.exec.as_ref()?.asked_at?))
     }
@@ -176,7 +176,7 @@ impl CodexCodec {
             self.turn.usage.starts_at_nothing();
         }
         args.extend(words.into_iter().map(RunArg::Word));
-        // The prompt itself goes to stdin: it may be longer than an argument can be, and it is nobody else's business.
+        // The prompt goes to stdin: it may be longer than an argument can be, and other users can read arguments.
         args.push(RunArg::word("-"));
         out.run = Some(Run { args, stdin: Some(prompt.text.clone()) });
         self.prompted();

@@ -28,7 +28,7 @@ use crate::json::{JsonFields as _, one};
 
 const ACTIVE: &str = "sessions";
 const ARCHIVED: &str = "archived_sessions";
-/// How deep below them a file may be: a folder for the year, the month, the day.
+/// Depth of files below the folder: year, month, day.
 const DEPTH: usize = 3;
 
 pub(crate) fn list(home: &Path, here: Option<&Here>) -> Vec<StoredSession> {
@@ -79,7 +79,7 @@ fn of_name(name: &str) -> Option<(Timestamp, &str)> {
     Some((at, id.strip_prefix('-')?))
 }
 
-/// What a file is about; nothing if nobody said anything in it, or only a sub-agent did.
+/// Reads from a file what the list of conversations shows; `None` if the conversation is empty or a sub-agent's.
 fn look(path: &Path, here: Option<&Here>) -> Option<StoredSession> {
     let named = of_name(name(path));
     let stem = name(path).split(".jsonl").next().unwrap_or_default();
@@ -93,7 +93,7 @@ fn look(path: &Path, here: Option<&Here>) -> Option<StoredSession> {
         match entry.text("type") {
             Some("session_meta") if !known => {
                 let own = payload.string("id");
-                // The client of an older log asks first, and gets the id later.
+                // In an older log, the client's request comes first, and the id later.
                 known = own.is_some();
                 session.id = own.unwrap_or_else(|| session.id.clone());
                 session.folder = payload.text("cwd").map(PathBuf::from).or(session.folder.take());
@@ -129,16 +129,16 @@ fn look(path: &Path, here: Option<&Here>) -> Option<StoredSession> {
 }
 
 fn head(path: &Path, look: impl FnMut(&str) -> ControlFlow<()>) -> io::Result<()> {
-    // What is compressed may be far larger than its file.
+    // Compressed text may be far larger than its file.
     if is_compressed(path) { file::look_at(decoder(path)?, look) } else { file::head(path, look) }
 }
 
-/// Where an entry comes from, for one that reports a message.
+/// Which of the two copies of a message an entry is.
 fn source(entry: &Fields) -> Source {
     if entry.text("type") == Some("event_msg") { Source::Event } else { Source::Response }
 }
 
-/// What the user said in an entry.
+/// The user's message in an entry.
 fn said_by_user(entry: &Fields) -> Option<String> {
     let payload = entry.fields("payload");
     let text = match (entry.text("type")?, payload.text("type")?) {
@@ -160,9 +160,9 @@ pub(crate) struct Stored {
     session: StoredSession,
     lineage: Lineage,
     codec: CodexCodec,
-    /// The file's own head came; a copy of another conversation's may follow it.
+    /// Whether the file's own head was read; a copied head of another conversation may follow.
     headed: bool,
-    /// A turn whose beginning the file does not report, and when the last of it was written.
+    /// A turn whose beginning the file does not report, with the time of its last entry.
     guessed: Option<Timestamp>,
 }
 
@@ -172,7 +172,7 @@ impl Stored {
         Self { session: session.clone(), lineage, codec: CodexCodec::stored(session), headed: false, guessed: None }
     }
 
-    /// Older files report no turns: what the user says begins one, and ends the one before.
+    /// Older files report no turns: a message of the user begins one, and ends the previous one.
     fn keep_turns(&mut self, entry: &Fields, at: Timestamp, emitted: &mut EntryEvents, out: &mut Step) {
         let payload = entry.fields("payload");
         let begins = matches!(payload.text("type"), Some("task_started" | "turn_started"))
@@ -180,7 +180,7 @@ impl Stored {
         let copy = |text: &String| self.codec.twins.awaits(source(entry), Speaker::User, text);
         let prompt = said_by_user(entry).filter(|text| !copy(text));
         if begins && self.codec.turn.text.is_none() && self.codec.emit.tools.is_empty() {
-            // The prompt was reported first, and this is its turn.
+            // The prompt came first, and this is its turn.
             self.guessed = None;
         } else if begins || prompt.is_some() {
             self.end_guessed(emitted);
@@ -194,7 +194,7 @@ impl Stored {
         }
     }
 
-    /// Ends a turn of which no end was reported.
+    /// Ends a turn whose end the file does not report.
     fn end_guessed(&mut self, emitted: &mut EntryEvents) {
         let Some(at) = self.guessed.take().filter(|_| self.codec.emit.turns.is_busy()) else { return };
         let is_idle = self.codec.turn.text.is_some() && self.codec.emit.tools.is_empty();
@@ -234,7 +234,7 @@ impl Entries for Stored {
         let about = entry.fields.fields("payload");
         let id = about.text("id").filter(|id| *id != self.session.id);
         if let Some(id) = id.filter(|_| kind == "session_meta" && (self.headed || !self.lineage.is_empty())) {
-            // The head of the conversation that this one was forked from, there or copied.
+            // The head of the conversation that this one was forked from, in its own file or copied.
             out.events.push(note("copiedFrom", None, one("nativeSessionId", id)));
         } else if entry.as_written {
             out.events.extend(self.codec.decode(line, at).events);

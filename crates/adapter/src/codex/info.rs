@@ -1,4 +1,4 @@
-//! What is known of Codex before it is started.
+//! Facts about Codex that are known before a start.
 
 use std::path::Path;
 
@@ -19,8 +19,8 @@ pub(crate) static INFO: AgentInfo = AgentInfo {
         kind: AgentKind::Codex,
     }),
     features: AgentFeatures {
-        // It reports no prices and counts for all models together, goes back to a message only in a fork, and runs the
-        // call that it asked about or none.
+        // Codex reports no prices, counts tokens for all models together, rewinds only in a fork, and accepts no edited
+        // calls.
         cost: false,
         usage_per_model: false,
         resume_at_message: false,
@@ -69,7 +69,7 @@ pub(crate) static INFO: AgentInfo = AgentInfo {
     recorded: || Box::new(CodexCodec::recorded()),
 };
 
-/// Settings that choose another provider, or keep the sign-in with the system.
+/// Settings that choose another provider, or store the sign-in with the system.
 fn says_sign_in(home: &Path) -> Option<String> {
     let file = home.join("config.toml");
     let Contents::Text(text) = contents(&file) else { return None };

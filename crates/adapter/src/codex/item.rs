@@ -1,4 +1,4 @@
-//! Items: what happens in a turn, each with a beginning, perhaps news, and an end.
+//! Items: the steps of a turn, each with a beginning, perhaps updates, and an end.
 
 use multitap_event::{
     AgentError, AgentErrorKind, AgentType, EventKind, Image, MessageId, Severity, SystemSubtype, Timestamp, ToolId,
@@ -17,7 +17,7 @@ use crate::emit::{More, Voice};
 use crate::json::present;
 use crate::json::{self, JsonFields as _, one, text_of, text_of_blocks};
 
-/// Where an item is in its life.
+/// The phase of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Started,
@@ -39,7 +39,7 @@ impl ItemContext<'_> {
         if self.phase == Phase::Completed { More::None } else { More::Comes }
     }
 
-    /// The call that the item is.
+    /// The call that an item describes.
     fn tool(&self, name: &str, kind: ToolKind, title: String) -> OpenTool {
         let title = Some(title).filter(|title| !title.is_empty());
         OpenTool { title, parent: self.parent.clone(), ..OpenTool::new(self.id.as_str(), name, kind, self.now) }
@@ -47,13 +47,13 @@ impl ItemContext<'_> {
 }
 
 impl CodexCodec {
-    /// An item began, changed or ended. `thread` is the conversation it belongs to, where that is reported.
+    /// An item began, changed or ended. `thread` is the conversation that it belongs to, if reported.
     pub(super) fn item(&mut self, item: &Fields, phase: Phase, thread: Option<&str>, now: Timestamp, out: &mut Step) {
         let sort = underscored(item.text("type").or_else(|| item.text("itemType")).unwrap_or("item"));
         let id = self.item_id(item.text("id").unwrap_or(&sort));
         let context = ItemContext { id, sort: &sort, phase, parent: self.threads.parent(thread), now };
         match sort.as_str() {
-            // What the reviewer says is summed up when it is done.
+            // A review's messages are left out: its summary follows at the end.
             "agent_message" if self.reviewing => {}
             "agent_message" | "input_request" => self.message(item, &context, out),
             "plan" => self.speech(item.text("text").unwrap_or_default(), &context, out),
@@ -137,7 +137,7 @@ impl CodexCodec {
 
     fn file_change(&mut self, item: &Fields, context: &ItemContext<'_>, out: &mut Step) {
         let id = ToolId::from(context.id.as_str());
-        // A change that is over is not looked up on the disk again: the file may be another by now.
+        // A finished change is not compared with the disk again: the file may have changed since.
         let known = context.phase == Phase::Completed
             && self.emit.tools.find(&context.id).is_some_and(|tool| !tool.native.changes.is_empty());
         let changes = if known { Vec::new() } else { change::of_item(item, &id, self.files.as_ref()) };
@@ -163,7 +163,7 @@ impl CodexCodec {
         }
     }
 
-    /// Any other item that is work on something: searches, pictures, sub-agents, and what is yet to be invented.
+    /// Any other item: searches, images, sub-agents, and kinds that do not exist yet.
     fn other_tool(&mut self, item: &Fields, context: &ItemContext<'_>, out: &mut Step) {
         let (name, kind) = match context.sort {
             "web_search" => ("web_search", ToolKind::Search),
@@ -193,13 +193,13 @@ impl CodexCodec {
     }
 
     fn tool(&mut self, tool: OpenTool, context: &ItemContext<'_>, out: &mut Step) {
-        // A late end of a call that was closed is no new call.
+        // A late end of a call that was closed must not begin a new call.
         if context.phase != Phase::Completed || !self.emit.tools.has_seen(&context.id) {
             self.emit.tools.start(tool, out);
         }
     }
 
-    /// News of a call that shows no output of its own: that it goes on.
+    /// Reports that a call goes on, if it shows no output.
     fn news(&mut self, context: &ItemContext<'_>, out: &mut Step) {
         if context.phase == Phase::Updated {
             self.emit.tools.progress(&context.id, "still at it", out);
@@ -221,14 +221,14 @@ impl CodexCodec {
 
     fn error_item(&mut self, item: &Fields, context: &ItemContext<'_>, out: &mut Step) {
         let message = item.text("message").or_else(|| item.text("text")).unwrap_or("the agent reports an error");
-        // News of the same item say the same again.
+        // Updates of an item repeat its error.
         if self.turn.error_item(&context.id, message) {
             let error = AgentError::new(AgentErrorKind::Unknown, message).of(AgentType::Codex);
             out.events.push(EventKind::Error(AgentError { severity: Severity::Warning, ..error }));
         }
     }
 
-    /// A prompt. In a session of ours it was reported when it was handed over.
+    /// A prompt. In a live session it was already reported when it was sent.
     fn user_item(&mut self, item: &Fields, context: &ItemContext<'_>, out: &mut Step) {
         if context.phase == Phase::Completed && context.parent.is_none() && !self.emit.session.is_live() {
             out.events.extend(user_message(item.list("content"), Some(&context.id)));
@@ -250,14 +250,14 @@ pub(super) fn user_message(parts: &[Value], id: Option<&str>) -> Option<EventKin
     (!message.content.is_empty() || !message.images.is_empty()).then_some(EventKind::UserMessage(message))
 }
 
-/// A picture that is there in full, as a data URL.
+/// An image that the item contains in full, as a data URL.
 fn image(part: &Value) -> Option<Image> {
     let url = ["url", "image_url", "imageUrl"].into_iter().find_map(|key| part.get(key)?.as_str())?;
     let (media_type, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
     Some(Image { media_type: media_type.to_owned(), data: data.to_owned() })
 }
 
-/// What a tool was called with.
+/// The arguments of a tool call.
 pub(super) fn arguments(given: Option<&Value>) -> Map<String, Value> {
     present(json::arguments(given.cloned()))
 }
@@ -283,7 +283,7 @@ fn own_fields(item: &Fields) -> Map<String, Value> {
     )
 }
 
-/// Which files a patch is about, without the texts: those are in the question and in the changes.
+/// The files of a patch, without their texts: those are in the question and in the changes.
 fn patch_arguments(item: &Fields) -> Map<String, Value> {
     let about = |change: &Value| {
         let change = Fields::of(Some(change));
@@ -302,7 +302,7 @@ fn patch_arguments(item: &Fields) -> Map<String, Value> {
     }
 }
 
-/// What an MCP tool answered: its text if it is nothing but text, else all of it.
+/// The result of an MCP tool: its text if it contains only text, else all of it.
 fn mcp_result(result: &Value) -> Value {
     let structured = ["structuredContent", "structured_content"].into_iter().find_map(|key| result.get(key));
     let blocks = result.field("content").and_then(Value::as_array);

@@ -15,7 +15,7 @@ use crate::json::JsonFields as _;
 use crate::json::present;
 use crate::line::unrecognized;
 
-/// A `system` event with what a line reports, without what only serves the transport.
+/// A `system` event with the fields of a line, except for those that only the transport needs.
 pub(super) fn note(subtype: &str, message: Option<String>, mut data: Map<String, Value>) -> EventKind {
     for key in ["type", "threadId", "turnId"] {
         data.shift_remove(key);
@@ -23,7 +23,7 @@ pub(super) fn note(subtype: &str, message: Option<String>, mut data: Map<String,
     emit::note(subtype, message, present(data))
 }
 
-/// What is reported by other lines as well, or means nothing to whoever watches.
+/// Messages that other lines report as well, or that mean nothing to people.
 const SILENT: [&str; 24] = [
     "thread/status/changed",
     "thread/readState/changed",
@@ -51,7 +51,7 @@ const SILENT: [&str; 24] = [
     "skills/changed",
 ];
 
-/// What is reported as it is.
+/// Messages that are reported unchanged.
 const NOTED: [&str; 41] = [
     "thread/archived",
     "thread/deleted",
@@ -96,12 +96,12 @@ const NOTED: [&str; 41] = [
     "sessionConfigured",
 ];
 
-/// Whether nothing is emitted for it.
+/// Whether the message makes no event.
 pub(super) fn is_silent(method: &str) -> bool {
     SILENT.contains(&method)
 }
 
-/// Whether it comes within a conversation that has begun.
+/// Whether the message occurs only in a conversation that has begun.
 pub(super) fn is_of_a_turn(method: &str) -> bool {
     method.starts_with("turn/") || method.starts_with("item/")
 }
@@ -239,7 +239,7 @@ impl CodexCodec {
         self.turn_over(over, now, out);
     }
 
-    /// What the turn did to all files so far; it comes again with every request to the model.
+    /// The diff of the turn so far; Codex sends it again with every request to the model.
     fn turn_diff(&mut self, params: Fields, out: &mut Step) {
         let diff = params.string("diff");
         if diff.is_some() && self.diff != diff {
@@ -248,7 +248,7 @@ impl CodexCodec {
         }
     }
 
-    /// How an MCP server is; it is said again at every turn.
+    /// The status of an MCP server; Codex repeats it every turn.
     fn mcp_server(&mut self, params: &Fields, out: &mut Step) {
         let name = params.string("name").unwrap_or_default();
         let status = params.string("status").unwrap_or_default();

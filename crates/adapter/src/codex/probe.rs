@@ -1,4 +1,4 @@
-//! What Codex says about its sandbox before a session, found by starting the program for a moment.
+//! Asks Codex about its sandbox before a session, by starting the program for a moment.
 //!
 //! A failed probe is no error: the session itself shows what is wrong.
 
@@ -15,7 +15,7 @@ use super::sandbox::{OwnSandbox, SandboxProbe, settings_request};
 use super::wire::{Fields, Reply};
 use crate::json::JsonFields as _;
 
-/// How long a probe may take. One that takes longer has no result.
+/// Time limit of a probe. Beyond it the probe has no result.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The arguments that run nothing in Codex's sandbox, to see whether it works.
@@ -29,14 +29,14 @@ pub async fn sandbox_trouble(codex: PathBuf, hidden_env: &[&str], keeper: &Keepe
         args: Vec::new(),
         env: Vec::new(),
         env_remove: hidden_env.iter().map(Into::into).collect(),
-        // It does not even start in a folder that is gone.
+        // Codex does not even start in a folder that is gone.
         cwd: std::env::current_dir().is_err().then(std::env::temp_dir),
         stdin: StdinMode::Null,
     };
     no_sandbox(program, keeper).await
 }
 
-/// The same for a Codex that is started like this.
+/// Runs the test with a Codex that is started like this.
 pub(super) async fn no_sandbox(mut codex: Program, keeper: &Keeper) -> Option<String> {
     codex.args.extend(RUN_NOTHING.map(Into::into));
     codex.stdin = StdinMode::Null;
@@ -49,7 +49,7 @@ pub(super) async fn no_sandbox(mut codex: Program, keeper: &Keeper) -> Option<St
     (!exit.success()).then(|| said.map_or_else(|| exit.to_string(), |line| line.trim().to_owned()))
 }
 
-/// What `codex exec` does not say of its sandbox.
+/// The facts about the sandbox that `codex exec` does not report.
 pub(super) async fn probe_turns(codex: Program, agent_args: &[String], keeper: &Keeper) -> SandboxProbe {
     let mut server = codex.clone();
     server.args.push("app-server".into());
@@ -82,7 +82,7 @@ pub(super) async fn ask(child: &mut Child, method: &str, params: &Value) -> Opti
     loop {
         let Line::Text(line) = child.stdout.next().await.ok()?? else { continue };
         let message: Value = serde_json::from_str(&line).unwrap_or_default();
-        // A request of its own may have the same id.
+        // A request of Codex may have the same id.
         if message.number("id") == Some(2) && message.field("method").is_none() {
             return Reply::deserialize(message).ok();
         }

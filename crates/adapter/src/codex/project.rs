@@ -34,8 +34,8 @@ pub(super) fn look(project: &mut Project) {
     }
 }
 
-/// Marks the folder, and those above it in its repository, as trusted or not. Without a mark Codex would trust the
-/// folder by itself as soon as a client lets it write there, and note so in the user's own settings.
+/// Marks the folder, and those above it in its repository, as trusted or not. Without a mark, Codex trusts the folder
+/// as soon as a client lets it write there, and records that in the user's own settings.
 pub(super) fn mark(config: &mut SessionConfig, folder: &Path, level: &str) {
     let quoted = |folder: &Path| Value::from(folder.to_string_lossy()).to_string();
     let mut folders: Vec<String> = up_to_repository(folder).iter().map(|folder| quoted(folder)).collect();

@@ -20,18 +20,18 @@ use crate::{emit, form};
 
 pub(super) type Open = emit::OpenQuestion<Native>;
 
-/// What an answer to Codex needs.
+/// The facts that an answer to Codex needs.
 #[derive(Debug, Clone)]
 pub(super) struct Native {
-    /// The id of its request.
+    /// The id of Codex's request.
     pub(super) request: Value,
     pub(super) via: Via,
 }
 
-/// The way a question came, and so the way its answer goes.
+/// The path by which a question came, and by which its answer goes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Via {
-    /// A command; with the rule that would be kept for its like.
+    /// A command, with the rule that would be saved for similar ones.
     Command { rule: Option<Value> },
     /// A change to files.
     Patch,
@@ -43,7 +43,7 @@ pub(super) enum Via {
     Permissions { wanted: Map<String, Value> },
     /// The model asks the user something; the ids of its questions, in order.
     Input { ids: Vec<String> },
-    /// A request of the older kind, with its own words for decisions.
+    /// A request in the older format, with its own words for decisions.
     Legacy,
     /// An `approval.required` event, answered by a call.
     Event,
@@ -73,7 +73,7 @@ fn cancel(name: &str) -> Choice {
 }
 
 impl CodexCodec {
-    /// Codex asks something of us. Whatever it is, it gets an answer.
+    /// Handles a request of Codex. Every request gets an answer, also an unknown one.
     pub(super) fn request(&mut self, method: &str, id: Value, params: Fields, out: &mut Step) {
         let asked = match method {
             "item/commandExecution/requestApproval" => self.command_question(&params),
@@ -168,7 +168,7 @@ impl CodexCodec {
         }
     }
 
-    /// An MCP server's tool wants to run, or the server itself wants to know something.
+    /// A tool of an MCP server wants to run, or the server itself asks the user.
     fn elicitation(&self, params: &Fields) -> QuestionParts {
         let server = params.text("serverName").unwrap_or("MCP");
         let message = params.text("message").unwrap_or_default();
@@ -265,7 +265,7 @@ impl CodexCodec {
     }
 }
 
-/// What a command gets beyond its sandbox: a host on the network, or permissions that it asks for.
+/// The rights of a command beyond its sandbox: a host on the network, or permissions that it asks for.
 fn described(host: Option<&str>, params: &Fields) -> Option<String> {
     let host = host.map(|host| format!("network access to {host}"));
     let more = present(params.fields("additionalPermissions").0);
@@ -274,7 +274,7 @@ fn described(host: Option<&str>, params: &Fields) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// Not in the shared words: no to this and its like for the rest of the session.
+/// The option to deny this and similar calls for the rest of the session; only some agents offer it.
 pub(super) const CANCEL_ALWAYS: &str = "cancel_always";
 
 fn permissions_question(params: &Fields) -> QuestionParts {

@@ -1,4 +1,4 @@
-//! What we ask of the app-server, and its answers.
+//! Our requests to the app-server, and its answers.
 
 use multitap_event::{AgentError, AgentErrorKind, AgentType, EventKind, Prompt, Query, Resume, Timestamp};
 use serde_json::{Value, json};
@@ -20,23 +20,23 @@ pub(super) enum AgentRequest {
     /// The user's own settings.
     OwnSettings,
     Turn,
-    /// Something for the running turn.
+    /// Adds something to the running turn.
     Steer(Steered),
     Interrupt,
     Query(Query),
 }
 
-/// What is added to a running turn.
+/// Text to add to a running turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Steered {
-    /// Words with an answer, and the answer, which must not overtake them.
+    /// A comment on an answer, and the answer, which must not overtake it.
     Feedback { then: String },
-    /// A prompt, which is not lost with the turn.
+    /// A prompt. If the turn ends first, the prompt begins the next one.
     Prompt(Prompt),
 }
 
 impl AgentRequest {
-    /// For people, after "refused".
+    /// The request in words, after "refused".
     fn named(&self) -> String {
         match self {
             Self::Initialize => "to begin".to_owned(),
@@ -73,7 +73,7 @@ impl CodexCodec {
         json!({ "id": id, "method": method, "params": params.into() }).to_string()
     }
 
-    /// The first line: who we are.
+    /// The first line: introduces the client.
     pub(super) fn initialize(&mut self) -> String {
         self.send_request(AgentRequest::Initialize, "initialize", greeting())
     }
@@ -135,7 +135,7 @@ impl CodexCodec {
             // An older version: trust what it reported about its sandbox.
             Some(AgentRequest::OwnSettings) => self.sandbox_known(OwnSandbox::Unknown, out),
             Some(AgentRequest::Turn) => {
-                // Codex took neither the turn nor its settings: the next turn brings them again.
+                // Codex accepted neither the turn nor its settings: the next turn sends them again.
                 let sent = std::mem::take(&mut self.sent);
                 self.changed.model |= sent.model;
                 self.changed.rules |= sent.rules;
@@ -195,7 +195,7 @@ impl CodexCodec {
     }
 }
 
-/// What a recorded answer answers, when the question is not in the recording.
+/// The request that a recorded answer belongs to, guessed when the recording lacks the request.
 fn guess(result: &Fields) -> Option<AgentRequest> {
     if result.get("userAgent").is_some() {
         Some(AgentRequest::Initialize)
@@ -240,7 +240,7 @@ fn commands(skills: &Fields) -> Vec<Value> {
         .collect()
 }
 
-/// The beginning of a message that may list all there is.
+/// The beginning of a message, which may be a list of any length.
 fn short(message: &str) -> String {
     match message.char_indices().nth(300) {
         Some((end, _)) => format!("{}…", &message[..end]),

@@ -42,7 +42,7 @@ impl OwnSandbox {
     }
 }
 
-/// What a probe found out before a session with one process per turn.
+/// The result of a probe before a session with one process per turn.
 #[derive(Debug, Default)]
 pub(crate) struct SandboxProbe {
     /// Why no sandbox works on this machine.
@@ -92,12 +92,12 @@ impl CodexCodec {
         match (&self.exec, self.own_sandbox) {
             (None, _) => self.sandbox.as_ref().and_then(sandbox_mode) == Some(SandboxMode::ReadOnly),
             (Some(_), OwnSandbox::Set(own)) => own == Some(SandboxMode::ReadOnly),
-            // Its processes do not say, and it depends on whether the folder is one that it trusts.
+            // Per-turn processes do not report it, and it depends on whether Codex trusts the folder.
             (Some(_), OwnSandbox::Unset | OwnSandbox::Unknown) => true,
         }
     }
 
-    /// Whether to raise the sandbox to writing in the workspace: nobody chose the one that defeats the mode.
+    /// Whether to raise the sandbox to writing in the workspace: it would defeat the mode, and nobody chose it.
     pub(super) fn raises_sandbox(&self) -> bool {
         self.is_held_back() && self.own_sandbox == OwnSandbox::Unset
     }

@@ -18,7 +18,7 @@ impl CodexCodec {
         self.emit.session.version = version.map(str::to_owned);
     }
 
-    /// Codex opened the conversation, and says how it is set up.
+    /// Codex opened the conversation and reports its configuration.
     pub(super) fn set_up_as(&mut self, reply: &Fields, transport: &'static str, out: &mut Step) {
         let thread = reply.fields("thread");
         self.sandbox = reply.field("sandbox").cloned().or(self.sandbox.take());
@@ -51,7 +51,7 @@ impl CodexCodec {
         out.events.push(EventKind::Capabilities(capabilities));
     }
 
-    /// An older or shorter word that the session began.
+    /// An older or shorter report that the session began.
     pub(super) fn began(&mut self, id: Option<&str>, transport: &'static str, about: &Fields, out: &mut Step) {
         let facts = &mut self.emit.session;
         facts.transport.get_or_insert(transport);
@@ -66,7 +66,7 @@ impl CodexCodec {
         self.start(out);
     }
 
-    /// Something of the session came before its beginning was reported; now it is, with what can be known.
+    /// Emits `sessionStarted` before the first event of a recording that lacks its beginning.
     pub(super) fn under_way(&mut self, id: Option<&str>, transport: &'static str, out: &mut Step) {
         if !self.emit.session.started {
             self.began(id, transport, &Fields::default(), out);
@@ -79,14 +79,14 @@ impl CodexCodec {
         out.events.append(&mut self.held);
     }
 
-    /// Keeps notes back until the session has begun: it is reported first.
+    /// Holds notices back until `sessionStarted` was emitted.
     pub(super) fn hold_notes(&mut self, out: &mut Step) {
         if !self.emit.session.started {
             self.held.extend(out.events.extract_if(.., |kind| matches!(kind, EventKind::System(_))));
         }
     }
 
-    /// Codex asks by that policy; emitted if it is another one than before.
+    /// Codex uses that approval policy; emitted if it has changed.
     pub(super) fn policy_is(&mut self, policy: Option<String>, out: &mut Step) {
         let Some(policy) = policy else { return };
         let facts = &mut self.emit.session;
@@ -102,7 +102,7 @@ impl CodexCodec {
     }
 }
 
-/// The mode that rules mean.
+/// The mode that corresponds to the rules.
 pub(super) fn mode_of(rules: &Rules) -> Option<SessionMode> {
     Some(SessionMode { native: rules.native_mode()?, unified: rules.mode })
 }
@@ -111,7 +111,7 @@ fn mode_of_policy(policy: String) -> SessionMode {
     SessionMode { unified: ApprovalMode::from_native(AgentType::Codex, &policy), native: policy }
 }
 
-/// A policy is a word, or an object with one key that is its word.
+/// The name of a policy, which is a word, or an object with one key.
 pub(super) fn policy_word(policy: &Value) -> String {
     match policy {
         Value::String(word) => word.clone(),

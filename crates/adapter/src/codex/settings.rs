@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::spec::folder_text;
 
-/// The configuration in Codex's own words.
+/// The configuration in Codex's own terms.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Settings {
     pub(super) cwd: Option<String>,
@@ -24,20 +24,20 @@ pub(super) struct Settings {
     pub(super) fork: bool,
 }
 
-/// When Codex asks, and what its tools may touch.
+/// Rules for when Codex asks, and for what its tools may access.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Rules {
-    /// The unified word that was chosen.
+    /// The unified mode that was chosen.
     pub(super) mode: Option<ApprovalMode>,
-    /// Codex's word for when it asks.
+    /// Codex's approval policy.
     pub(super) policy: Option<String>,
     pub(super) sandbox: Option<SandboxMode>,
-    /// The sandbox is part of the mode.
+    /// Whether the sandbox is part of the mode.
     pub(super) sandbox_implied: bool,
 }
 
 impl Rules {
-    /// The rules of a mode, beside a sandbox that was chosen.
+    /// The rules of a mode, with a sandbox that was chosen separately.
     pub(super) fn of(mode: Option<&Mode>, sandbox: Option<SandboxMode>) -> Result<Self, Unsupported> {
         let (mode, word, implied) = match mode {
             None => return Ok(Self { sandbox, ..Self::default() }),
@@ -88,7 +88,7 @@ pub(super) fn sandbox_word(sandbox: SandboxMode) -> &'static str {
     }
 }
 
-/// A sandbox as the app-server takes it for a turn.
+/// A sandbox in the app-server's format for a turn.
 pub(super) fn sandbox_policy(sandbox: SandboxMode, add_dirs: &[String]) -> Value {
     match sandbox {
         SandboxMode::None | SandboxMode::FullAccess => json!({ "type": "dangerFullAccess" }),
@@ -135,7 +135,7 @@ impl Settings {
         if !config.add_dirs.is_empty() && rules.sandbox == Some(SandboxMode::ReadOnly) {
             return Err(unsupported("added directories", "its read-only sandbox reads everywhere and writes nowhere"));
         }
-        // A conversation belongs to a folder; without one it is the folder we are in.
+        // A conversation belongs to a folder; by default to the current one.
         let cwd = config.working_directory.clone().or_else(|| std::env::current_dir().ok());
         Ok(Self {
             cwd: cwd.as_deref().map(|path| whole("working directory", path)).transpose()?,
@@ -155,7 +155,7 @@ impl Settings {
         })
     }
 
-    /// The parameters that `thread/start`, `thread/resume` and `thread/fork` share. Only what was chosen is in them.
+    /// The common parameters of `thread/start`, `thread/resume` and `thread/fork`: only the settings that were chosen.
     pub(super) fn thread(&self) -> Map<String, Value> {
         let mut config = Map::new();
         if !self.mcp_servers.is_empty() {
@@ -189,7 +189,7 @@ fn mcp_server(server: &McpServer, folder: Option<&Path>) -> Value {
     written.into()
 }
 
-/// What is set for a server and is no secret. Folders start in that of the session.
+/// The settings of a server without its secrets. Relative folders are relative to the session's.
 pub(super) fn mcp_rules(server: &McpServer, folder: Option<&Path>) -> Map<String, Value> {
     let cwd = match &server.reach {
         McpReach::Stdio { cwd: Some(cwd), .. } => Some(folder.map_or_else(|| cwd.clone(), |folder| folder.join(cwd))),

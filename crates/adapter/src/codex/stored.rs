@@ -77,7 +77,7 @@ impl Twins {
         self.waiting.contains_key(&self.hasher.hash_one((source.other(), speaker, text)))
     }
 
-    /// An id for a message that has none.
+    /// A new id for a message without one.
     fn name(&mut self) -> String {
         self.count += 1;
         format!("stored-{}", self.count)
@@ -97,7 +97,7 @@ impl CodexCodec {
         out.events.push(EventKind::Capabilities(capabilities));
     }
 
-    /// `turn_context`: how the turn is set up.
+    /// `turn_context`: the settings of the turn.
     pub(super) fn turn_context(&mut self, payload: &Fields, out: &mut Step) {
         self.policy_is(payload.get("approvalPolicy").map(policy_word), out);
         self.emit.session.model_is(payload.string("model"), out);
@@ -146,7 +146,7 @@ impl CodexCodec {
             "error" => self.trouble(event, Some(false), out),
             "stream_error" => self.trouble(event, Some(true), out),
             "context_compacted" => out.events.push(note(SystemSubtype::COMPACTED, None, event.0.clone())),
-            // Other entries report the same.
+            // Other entries report the same as these.
             "thread_settings_applied"
             | "exec_command_output_delta"
             | "agent_message_delta"
@@ -203,7 +203,7 @@ impl CodexCodec {
         self.emit.texts.whole(&id, voice, text, More::None, None, out);
     }
 
-    /// The payload of a `response_item`: what went to the model and came from it.
+    /// The payload of a `response_item`: messages to the model and from it.
     pub(super) fn response_item(&mut self, item: &Fields, now: Timestamp, out: &mut Step) {
         match item.text("type") {
             Some("message") => match item.text("role") {
@@ -245,7 +245,7 @@ pub(super) fn is_own(text: &str) -> bool {
     tag.is_some_and(of_codex) || text.starts_with("# AGENTS.md")
 }
 
-/// An older event about a call as the item it would be now.
+/// Converts an older event about a call to the item of today.
 fn as_item(event: &Fields, kind: &str, ends: bool) -> Fields {
     let mut item = Map::new();
     let mut put = |key: &str, value: Option<Value>| item.extend(value.map(|value| (key.to_owned(), value)));

@@ -7,7 +7,7 @@ use multitap_event::ToolId;
 #[derive(Debug, Default)]
 pub(super) struct Threads {
     ours: Option<String>,
-    /// The call that began a sub-agent, by the sub-agent's conversation.
+    /// The call that started a sub-agent, by the sub-agent's conversation.
     began_by: HashMap<String, ToolId>,
 }
 
@@ -30,7 +30,7 @@ impl Threads {
         }
     }
 
-    /// Parent of a conversation's events: none for our own, else the call that started it.
+    /// The call that started a conversation, as the parent of its events; `None` for the session's own conversation.
     pub(super) fn parent(&self, id: Option<&str>) -> Option<ToolId> {
         let id = id.filter(|id| !self.is_ours(Some(id)))?;
         Some(self.began_by.get(id).cloned().unwrap_or_else(|| id.into()))

@@ -24,7 +24,7 @@ impl Todos {
         self.report(TodoList { items, explanation: plan.string("explanation") }, out);
     }
 
-    /// A `todo_list` item, which knows only whether a step is done.
+    /// A `todo_list` item, whose steps are only done or not done.
     pub(super) fn listed(&mut self, list: &Fields, out: &mut Step) {
         let item = |entry: &Value| {
             let status = if entry.flag("completed") { TodoStatus::Completed } else { TodoStatus::Pending };
@@ -34,7 +34,7 @@ impl Todos {
         self.report(TodoList { items, explanation: None }, out);
     }
 
-    /// The same plan is not reported twice in a row.
+    /// Emits a plan, unless it equals the previous one.
     fn report(&mut self, list: TodoList, out: &mut Step) {
         if self.reported.as_ref() != Some(&list) {
             self.reported = Some(list.clone());

@@ -1,5 +1,5 @@
-//! What Codex's tool calls have beside those of others: processes that outlive their turn, and changes that are known
-//! before they are made.
+//! Facts about tool calls that only Codex has: processes that outlive their turn, and changes that are known before
+//! they are made.
 
 use multitap_event::{EventKind, FileChange, Timestamp, ToolId, ToolOutcome, ToolProgress};
 use serde_json::Value;
@@ -14,11 +14,11 @@ pub(super) type OpenTool = emit::OpenTool<Native>;
 
 #[derive(Debug, Default)]
 pub(super) struct Native {
-    /// The changes it would make or made to files.
+    /// The changes of files that the call would make or has made.
     pub(super) changes: Vec<FileChange>,
     /// The call runs in a process of its own, which may outlive the turn.
     process: bool,
-    /// It has outlived its turn.
+    /// The call has outlived its turn.
     runs_on: bool,
     /// How many bytes of its output were emitted.
     output: usize,
@@ -44,11 +44,11 @@ pub(super) struct Ended {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unended<'a> {
     All,
-    /// All of the turn, which was cancelled.
+    /// All calls of the turn, which was cancelled.
     Cancelled,
-    /// All but the commands that run on, and the work of sub-agents.
+    /// All calls except for commands that continue and the work of sub-agents.
     OfTurn,
-    /// Those of the sub-agent that this call started.
+    /// The calls of the sub-agent that this call started.
     OfAgent(&'a ToolId),
 }
 
@@ -64,14 +64,14 @@ impl Unended<'_> {
 }
 
 impl Tools {
-    /// There is a process behind the call.
+    /// Marks the call as one with a process.
     pub(super) fn has_process(&mut self, id: &str) {
         if let Some(tool) = self.find_mut(id) {
             tool.native.process = true;
         }
     }
 
-    /// The changes that a call would make are known now, or are others.
+    /// The planned changes of a call became known, or have changed.
     pub(super) fn would_change(&mut self, id: &str, changes: Vec<FileChange>) {
         if let Some(tool) = self.find_mut(id).filter(|_| !changes.is_empty()) {
             tool.native.changes = changes;
@@ -85,7 +85,7 @@ impl Tools {
         }
     }
 
-    /// All output of a call so far, of which only what is new is emitted.
+    /// The whole output of a call so far; only the new part is emitted.
     pub(super) fn output_so_far(&mut self, id: &str, whole: &str, out: &mut Step) {
         if let Some(new) = self.find(id).and_then(|tool| whole.get(tool.native.output..)) {
             self.new_output(id, new, out);
@@ -113,7 +113,7 @@ impl CodexCodec {
         self.emit.end_tool(&tool, end, now, out);
     }
 
-    /// Ends the calls of which Codex reports no end.
+    /// Ends the calls whose end Codex does not report.
     pub(super) fn close_unended(&mut self, which: Unended<'_>, now: Timestamp, out: &mut Step) {
         let no_end = if which == Unended::Cancelled { NoEnd::CANCELLED } else { NoEnd::UNKNOWN };
         self.emit.close_tools(|tool| which.selects(tool), no_end, now, out);

@@ -1,4 +1,4 @@
-//! Turns, and the end of it all.
+//! Turns, and the end of the session.
 
 use multitap_event::{
     AgentError, AgentErrorKind, AgentType, EventKind, MessageId, Retry, Timestamp, TokenUsage, TurnEnd, TurnId,
@@ -15,26 +15,26 @@ use crate::codec::{End, Step};
 use crate::emit::{EndFacts, died};
 use crate::json::JsonFields as _;
 
-/// What Codex has for a turn beside what others have.
+/// The state of a turn that only Codex's codec needs.
 #[derive(Debug, Default)]
 pub(super) struct TurnFacts {
     /// Codex's id of the turn that runs.
     pub(super) native_id: Option<String>,
-    /// Its id of the turn that this one is part of, which is another one only in a review.
+    /// Codex's id of the whole turn; it differs from the id of this one only in a review.
     pub(super) root_id: Option<String>,
-    /// Its id of the turn that will begin, once it has said so.
+    /// Codex's id of the turn that will begin, once Codex has reported it.
     pub(super) announced: Option<String>,
     /// The last item that was an error, and its text.
     pub(super) error_item: Option<(String, String)>,
     /// The last message of the turn.
     pub(super) text: Option<String>,
     pub(super) usage: Usage,
-    /// The answer is to fit a schema.
+    /// Whether the answer must match a schema.
     pub(super) structured: bool,
 }
 
 impl TurnFacts {
-    /// An item has an error. False if it had the same error before.
+    /// Records the error of an item. Returns `false` if the item had the same error before.
     pub(super) fn error_item(&mut self, id: &str, message: &str) -> bool {
         let new = (id.to_owned(), message.to_owned());
         self.error_item.replace(new.clone()) != Some(new)
@@ -57,14 +57,14 @@ impl CodexCodec {
         self.emit.turns.begin_as(facts.native_id.clone().map(Into::into), None, out);
     }
 
-    /// The running turn is part of that one.
+    /// Records that the running turn is part of another one.
     pub(super) fn turn_is_part_of(&mut self, root: Option<String>) {
         if self.emit.turns.is_open() {
             self.turn.root_id = root;
         }
     }
 
-    /// Whether Codex means the running turn. It does if it names none.
+    /// Whether a message is about the running turn. It is if it names no turn.
     pub(super) fn is_current_turn(&self, native: Option<&str>) -> bool {
         let is = |known: &Option<String>| known.is_some() && known.as_deref() == native;
         match self.emit.turns.is_open() {
@@ -73,13 +73,13 @@ impl CodexCodec {
         }
     }
 
-    /// A prompt went to Codex.
+    /// A prompt was sent to Codex.
     pub(super) fn prompted(&mut self) {
         self.emit.turns.waiting = 1;
         self.turn.announced = None;
     }
 
-    /// Codex says under which id the turn runs or will.
+    /// Codex reports the id of the running or the next turn.
     pub(super) fn announce_turn(&mut self, native: Option<&str>) {
         let facts = &mut self.turn;
         if !self.emit.turns.is_open() {
@@ -89,12 +89,12 @@ impl CodexCodec {
         }
     }
 
-    /// Codex's id of the running turn, once it has begun: before that, it refuses an interrupt.
+    /// Codex's id of the running turn, once it has begun. Before that, Codex refuses an interrupt.
     pub(super) fn begun_turn(&self) -> Option<&str> {
         self.turn.native_id.as_deref().filter(|_| self.emit.turns.is_open())
     }
 
-    /// An item's id in this session: a process for each turn counts its items anew.
+    /// An item's id in this session: with one process per turn, each process starts counting anew.
     pub(super) fn item_id(&self, id: &str) -> String {
         match self.emit.turns.id().filter(|_| self.exec.is_some()) {
             Some(turn) => format!("{turn}:{id}"),
@@ -103,10 +103,10 @@ impl CodexCodec {
     }
 }
 
-/// In place of a word for how a turn ended: its end is not reported, and something was left undone.
+/// Placeholder for the status of a turn whose end is not reported and that was left unfinished.
 pub(super) const INTERRUPTED: &str = "";
 
-/// What a turn's end says.
+/// The end of a turn, as Codex reports it.
 #[derive(Debug, Default)]
 pub(super) struct TurnOutcome {
     pub(super) status: String,
@@ -161,12 +161,12 @@ impl CodexCodec {
         self.reviewing = false;
     }
 
-    /// The turn could not even begin.
+    /// Codex refused to begin the turn.
     pub(super) fn turn_refused(&mut self, error: AgentError, now: Timestamp, out: &mut Step) {
         self.turn_over(TurnOutcome { error: Some(error), ..TurnOutcome::of("failed") }, now, out);
     }
 
-    /// Ends what must not outlive a turn: calls without an end, questions without an answer.
+    /// Ends everything that must not outlive a turn: calls without an end, questions without an answer.
     fn close_turn_work(&mut self, which: Unended<'_>, now: Timestamp, out: &mut Step) {
         self.close_unended(which, now, out);
         self.emit.questions.withdraw("the turn is over", |_| true, out);
@@ -209,7 +209,7 @@ impl CodexCodec {
         if self.emit.turns.is_over() {
             return;
         }
-        // The session never began: what was kept back is reported after all.
+        // The session never began: the notices that were held back are emitted now.
         out.events.append(&mut self.held);
         self.close_turn_work(Unended::All, now, out);
         let died = match end {

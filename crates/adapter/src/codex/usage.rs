@@ -1,4 +1,4 @@
-//! Tokens: Codex reports what the whole conversation used; a turn's share is what was added in it.
+//! Usage: Codex reports that of the whole conversation; a turn's usage is the increase.
 
 use multitap_event::TokenUsage;
 use serde_json::{Map, Value, json};
@@ -8,17 +8,17 @@ use crate::json::JsonFields as _;
 
 #[derive(Debug, Default)]
 pub(super) struct Usage {
-    /// What the conversation had used when the turn began, as far as we know.
+    /// The conversation's usage when the turn began, if known.
     before: Option<TokenUsage>,
-    /// What it has used by now.
+    /// The conversation's usage now.
     total: Option<TokenUsage>,
-    /// What the last request used: how full the context is.
+    /// The usage of the last request: how full the context is.
     last: Option<TokenUsage>,
     window: Option<u64>,
 }
 
 impl Usage {
-    /// A report of `{total, last, modelContextWindow}`, in one of its spellings.
+    /// A report of `{total, last, modelContextWindow}`, in any of its spellings.
     pub(super) fn reported(&mut self, report: &Fields, in_turn: bool) {
         let total = report.get("total").or_else(|| report.get("totalTokenUsage")).and_then(tokens);
         let last = report.get("last").or_else(|| report.get("lastTokenUsage")).and_then(tokens);
@@ -33,12 +33,12 @@ impl Usage {
         self.total = Some(total);
     }
 
-    /// The conversation is new: nothing was used before.
+    /// The conversation is new, so its usage is zero.
     pub(super) fn starts_at_nothing(&mut self) {
         self.before.get_or_insert_default();
     }
 
-    /// The turn is over: what it used, where it was reported in pieces.
+    /// The turn is over. Returns its usage, if it was reported in pieces.
     pub(super) fn turn(&mut self) -> Option<TokenUsage> {
         let (before, total) = (self.before.unwrap_or_default(), self.total.take()?);
         self.before = Some(total);
@@ -46,12 +46,12 @@ impl Usage {
         (used.total_tokens > 0).then_some(used)
     }
 
-    /// The turn is over, and its end says what the conversation used so far.
+    /// The turn is over, and its end reports the usage of the whole conversation.
     pub(super) fn turn_of(&mut self, so_far: TokenUsage, is_sum: bool) -> Option<TokenUsage> {
         let used = match (is_sum, self.before) {
             (false, _) => so_far,
             (true, Some(before)) => minus(so_far, before),
-            // A conversation that was resumed: what it had used before is not known.
+            // A resumed conversation: its earlier usage is not known.
             (true, None) => {
                 self.before = Some(so_far);
                 return None;
@@ -63,7 +63,7 @@ impl Usage {
 
     /// How full the context is.
     pub(super) fn context(&self) -> Map<String, Value> {
-        // Of a new conversation it is known without a word; of one that was resumed it is not.
+        // The usage of a new conversation is known to be zero; that of a resumed one is not known.
         let new = || self.before.filter(|before| before.total_tokens == 0);
         let used = self.last.or_else(new).map(|used| ("usedTokens".to_owned(), json!(used.total_tokens)));
         let mut data = Map::from_iter(used);

@@ -1,5 +1,5 @@
-//! Codex's JSON, as far as we read it. The same things come in three spellings: the app-server's camel case, the
-//! underscores of `exec --json`, and the stored sessions'.
+//! Codex's JSON, as far as we read it. The same data come in three spellings: the app-server's camel case, the
+//! underscores of `exec --json`, and those of stored sessions.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::json::JsonFields;
 use crate::line::{Word, quoted};
 
-/// What a line is.
+/// The kind of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Head<'a> {
     /// A notification or a request of the app-server.
@@ -22,7 +22,8 @@ pub(super) enum Head<'a> {
     Type(Cow<'a, str>),
 }
 
-/// What kind of message a line is, or why it is none. If that comes first, the rest of the line is not parsed.
+/// The kind of message on a line, or why the line is not a message. If the kind comes first, the rest of the line is
+/// not parsed.
 pub(super) fn head(line: &str) -> Result<Head<'_>, String> {
     #[derive(Deserialize)]
     struct Probe<'a> {
@@ -82,20 +83,20 @@ pub(super) struct Delta<'a> {
     #[serde(borrow)]
     pub(super) item_id: Word<'a>,
     pub(super) delta: String,
-    /// Which part of a summary, or of the thoughts themselves.
+    /// The index of the part, in a summary or in the thoughts themselves.
     #[serde(alias = "contentIndex")]
     pub(super) summary_index: Option<u64>,
 }
 
-/// An object whose keys may be written in camel case or with underscores. What is null counts as absent.
+/// An object whose keys may be in camel case or with underscores. A null counts as absent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Fields(pub(super) Map<String, Value>);
 
-/// How many fields most objects have at most.
+/// Number of fields that most objects do not exceed.
 const USUAL_FIELDS: usize = 14;
 
 impl<'de> Deserialize<'de> for Fields {
-    /// Leaves out what is null: Codex names every field it could have filled.
+    /// Leaves out nulls: Codex writes every field, even those without a value.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Present;
 
@@ -127,14 +128,14 @@ impl Fields {
         Self(value.and_then(Value::as_object).cloned().unwrap_or_default())
     }
 
-    /// The value of a key, which is asked for in camel case.
+    /// The value of a key, which is given in camel case.
     pub(super) fn get(&self, key: &str) -> Option<&Value> {
-        // An object has a dozen keys or so: to look at each is less work than to hash the one and make the other.
+        // Objects have about a dozen keys: comparing all of them costs less than hashing.
         let named = |is: fn(&str, &str) -> bool| self.0.iter().find(|(name, _)| is(name, key)).map(|(_, value)| value);
         named(|name, key| name == key).or_else(|| named(is_underscored)).filter(|value| !value.is_null())
     }
 
-    /// Takes the object under a key out of this one.
+    /// Removes the object under a key and returns it.
     pub(super) fn take(&mut self, key: &str) -> Self {
         match self.0.swap_remove(key) {
             Some(Value::Object(map)) => Self(map),
@@ -178,7 +179,7 @@ fn is_underscored(name: &str, key: &str) -> bool {
     key.bytes().all(same) && letters.next().is_none()
 }
 
-/// `agentMessage` and `AgentMessage` as `agent_message`.
+/// Converts `agentMessage` and `AgentMessage` to `agent_message`.
 pub(super) fn underscored(word: &str) -> String {
     let mut text = String::with_capacity(word.len() + 4);
     for (at, letter) in word.char_indices() {

@@ -1,4 +1,4 @@
-//! Settings that were asked for, until the agent confirms or refuses them.
+//! Requested settings that the agent has neither confirmed nor refused yet.
 
 use std::collections::VecDeque;
 
@@ -20,7 +20,7 @@ impl AskedValues {
         self.0.push_back(value.to_owned());
     }
 
-    /// The agent reports or refuses that value: whether somebody waits for it.
+    /// The agent reports or refuses that value. Returns whether a client waits for it.
     pub(crate) fn answered(&mut self, value: &str) -> bool {
         let at = self.0.iter().position(|asked| asked == value);
         at.and_then(|at| self.0.remove(at)).is_some()

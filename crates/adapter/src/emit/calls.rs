@@ -1,18 +1,18 @@
-//! Calls by their ids: the open ones, in the order in which they began, and the last ones that ended.
+//! Calls by their ids: the open ones, in the order of their beginning, and the last ones that ended.
 
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
-/// Ended calls that are remembered. A late line for an older one would begin a second call: agents send such lines a few
-/// calls later at most.
+/// Number of ended calls that are remembered. A late line for an older one would begin a second call; agents send such
+/// lines at most a few calls later.
 const REMEMBERED: usize = 16 * 1024;
 
-/// Calls of one agent. No id begins twice, and each call costs the same however many there are.
+/// Calls of one agent. No id begins twice, and the cost of a call does not depend on how many there are.
 #[derive(Debug)]
 pub(crate) struct Calls<T> {
-    /// By number: a later call has a higher one.
+    /// Open calls by number: a later call has a higher number.
     open: BTreeMap<u64, (Arc<str>, T)>,
     numbers: HashMap<Arc<str>, u64>,
     next: u64,
@@ -64,7 +64,7 @@ impl<T> Calls<T> {
         over.iter().filter_map(|id| self.take(id)).collect()
     }
 
-    /// Records the end of a call that never began. False if the id is known.
+    /// Records the end of a call that never began. Returns `false` if the id is known.
     pub(crate) fn ends_unbegun(&mut self, id: &str) -> bool {
         !self.numbers.contains_key(id) && self.ended.insert(id)
     }
@@ -97,7 +97,7 @@ impl<T> Calls<T> {
 struct Ended {
     hasher: RandomState,
     known: HashSet<u64>,
-    /// The same, the oldest first.
+    /// The same hashes, the oldest first.
     order: VecDeque<u64>,
 }
 
@@ -106,7 +106,7 @@ impl Ended {
         self.known.contains(&self.hasher.hash_one(id))
     }
 
-    /// False if it is known.
+    /// Returns `false` if the id is known.
     fn insert(&mut self, id: &str) -> bool {
         let hash = self.hasher.hash_one(id);
         if !self.known.insert(hash) {

@@ -1,4 +1,4 @@
-//! The commands and models that agents list, each in its own words, as capabilities.
+//! The commands and models that agents list, each in its own format, as capabilities.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::json::JsonFields as _;
 
-/// Levels that a name with spaces may have. The spaces after that belong to the last name.
+/// Maximum number of levels in a name with spaces. Further spaces belong to the last name.
 const DEEPEST: usize = 8;
 
 /// Reports the commands an agent listed.
@@ -21,7 +21,7 @@ pub(crate) fn models_event(models: Vec<AgentModel>) -> EventKind {
     EventKind::Capabilities(AgentCapabilities { models: Some(models), ..AgentCapabilities::default() })
 }
 
-/// Commands with spaces in their names become sub-commands: some agents list `memory show` beside `memory`.
+/// Turns commands with spaces in their names into sub-commands: some agents list `memory show` after `memory`.
 pub(crate) fn commands(list: &[Value]) -> Vec<AgentCommand> {
     let mut top = Level::default();
     list.iter().filter_map(command).for_each(|command| top.add(command, 1));
@@ -45,7 +45,7 @@ fn command(value: &Value) -> Option<AgentCommand> {
     let description = value.string("description").unwrap_or_default();
     let arguments = match value.field("arguments").or(value.field("args")).and_then(Value::as_array) {
         Some(listed) => listed.iter().filter_map(|argument| CommandArgument::deserialize(argument).ok()).collect(),
-        // Some agents only hint at arguments.
+        // Some agents give only a hint about the arguments.
         None => {
             let hint = value.string("argumentHint").or(value.field("input").string("hint"));
             let hint = hint.filter(|hint| !hint.is_empty());
@@ -57,7 +57,7 @@ fn command(value: &Value) -> Option<AgentCommand> {
     (!name.is_empty()).then_some(AgentCommand { name, description, arguments, sub_commands })
 }
 
-/// Commands beside each other, each with those below it.
+/// Commands of one level, each with its sub-commands.
 #[derive(Default)]
 struct Level {
     commands: Vec<(AgentCommand, Self)>,
@@ -76,7 +76,7 @@ impl Level {
         for sub_command in std::mem::take(&mut command.sub_commands) {
             below.add(sub_command, DEEPEST);
         }
-        // It may be there already without its description, because a sub-command came first.
+        // A sub-command that came first may have added the command without its description.
         *known = command;
     }
 

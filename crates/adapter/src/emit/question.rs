@@ -4,7 +4,7 @@ use multitap_event::{AgentError, AgentErrorKind, AgentType, Choice, Decide, Even
 
 use crate::codec::Step;
 
-/// Open questions of one agent. `N` is what its codec needs to send an answer.
+/// Open questions of one agent. `N` is the data that its codec needs to send an answer.
 #[derive(Debug)]
 pub(crate) struct Questions<N> {
     agent: AgentType,
@@ -27,7 +27,7 @@ impl<N> Questions<N> {
         self.open.push(OpenQuestion { question, native });
     }
 
-    /// The question that an answer is for and the choice it makes, if it fits; else why it does not count.
+    /// The question and the choice of an answer, if the answer is valid; else the reason why not.
     pub(crate) fn answered(&self, decide: &Decide) -> Result<(&OpenQuestion<N>, &Choice), AgentError> {
         let id = &decide.question_id;
         let refused = |why: String| AgentError::new(AgentErrorKind::ProtocolError, why).of(self.agent);
@@ -37,17 +37,17 @@ impl<N> Questions<N> {
         Ok((open, choice))
     }
 
-    /// The same; emits why an answer does not count.
+    /// Like [`Self::answered`]; if the answer does not count, an event says why.
     pub(crate) fn answered_by(&self, decide: &Decide, out: &mut Step) -> Option<(&OpenQuestion<N>, &Choice)> {
         self.answered(decide).map_err(|refused| out.events.push(EventKind::Error(refused))).ok()
     }
 
-    /// The answer went to the agent.
+    /// The answer was sent to the agent.
     pub(crate) fn settle(&mut self, decide: &Decide) {
         self.open.retain(|open| open.question.question_id != decide.question_id);
     }
 
-    /// Withdraws those that `is_moot` selects, and returns them.
+    /// Withdraws the questions that `is_moot` selects, and returns them.
     pub(crate) fn withdraw(
         &mut self,
         reason: &str,
@@ -62,12 +62,12 @@ impl<N> Questions<N> {
         gone
     }
 
-    /// A tool call ended although somebody was still asked about it: the answer came from elsewhere.
+    /// A tool call ended while a question about it was open: the answer came from elsewhere.
     pub(crate) fn withdraw_about(&mut self, tool: &str, out: &mut Step) {
         self.withdraw("the agent went on without an answer from here", |open| open.is_about(tool), out);
     }
 
-    /// Whether somebody is asked about that tool.
+    /// Whether a question about that tool is open.
     pub(crate) fn any_about(&self, tool: &str) -> bool {
         self.open.iter().any(|open| open.is_about(tool))
     }

@@ -1,8 +1,8 @@
-//! Requests to the agent that it has not answered.
+//! Requests to the agent that have no answer yet.
 
 use std::collections::HashMap;
 
-/// Open requests by number. `R` is what each asks.
+/// Open requests by number. `R` is the kind of request.
 #[derive(Debug)]
 pub(crate) struct Requests<R> {
     count: u64,
@@ -22,13 +22,13 @@ impl<R> Requests<R> {
         number
     }
 
-    /// A number for a request that wants no answer.
+    /// A number for a request whose answer does not matter.
     pub(crate) fn next_number(&mut self) -> u64 {
         self.count += 1;
         self.count
     }
 
-    /// What the agent answers with that number.
+    /// The request that the agent answers with that number.
     pub(crate) fn answered(&mut self, number: u64) -> Option<R> {
         self.open.remove(&number)
     }

@@ -1,4 +1,4 @@
-//! What is known of the session itself: that it began, its id, its mode and its model.
+//! Facts about the session itself: that it began, its id, its mode and its model.
 
 use multitap_event::{AgentType, ApprovalMode, EventKind, SandboxMode, SessionStart, StatedConfig, Timestamp};
 
@@ -12,10 +12,10 @@ pub(crate) const STORED: &str = "stored";
 #[derive(Debug)]
 pub(crate) struct SessionFacts {
     pub(crate) agent: AgentType,
-    /// The configuration it was started with; a recorded stream has none.
+    /// The configuration that the session was started with; a recorded stream has none.
     pub(crate) stated: Option<StatedConfig>,
     pub(crate) transport: Option<&'static str>,
-    /// It is read from the agent's own store, whose entries have their times.
+    /// The session is read from the agent's own store, whose entries have their own times.
     pub(crate) is_stored: bool,
     pub(crate) started: bool,
     pub(crate) native_id: Option<String>,
@@ -27,19 +27,19 @@ pub(crate) struct SessionFacts {
     pub(crate) cwd: Option<String>,
 }
 
-/// A mode in the agent's own word, and in ours where we have one for it.
+/// A mode in the agent's own word, and the unified mode if there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SessionMode {
     pub(crate) native: String,
     pub(crate) unified: Option<ApprovalMode>,
 }
 
-/// What a report of the mode says.
+/// The result of comparing a reported mode with the known one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ModeNews {
     /// The mode was not known before.
     First,
-    /// It is another one, or confirms what somebody asked for.
+    /// The mode is new, or confirms a requested change.
     Changed,
 }
 
@@ -76,12 +76,12 @@ impl SessionFacts {
         self.stated.is_some()
     }
 
-    /// The time, where it means something: a recorded stream is read at another time than it was written.
+    /// The time, unless it is meaningless: a recorded stream was not written at the time at which it is read.
     pub(crate) fn clock(&self, now: Timestamp) -> Option<Timestamp> {
         (self.is_live() || self.is_stored).then_some(now)
     }
 
-    /// Emits `sessionStarted`, once. False if it was emitted before.
+    /// Emits `sessionStarted`, once. Returns `false` if it was emitted before.
     pub(crate) fn start(&mut self, out: &mut Step) -> bool {
         if std::mem::replace(&mut self.started, true) {
             return false;
@@ -107,7 +107,7 @@ impl SessionFacts {
         true
     }
 
-    /// The agent named the conversation; emitted if that is new.
+    /// The agent named the conversation; emitted if the name is new.
     pub(crate) fn identified(&mut self, id: Option<&str>, out: &mut Step) {
         let Some(id) = id.filter(|id| !id.is_empty() && self.native_id.as_deref() != Some(id)) else { return };
         self.native_id = Some(id.to_owned());
@@ -139,7 +139,7 @@ impl SessionFacts {
         });
     }
 
-    /// The model is that one; emitted if it is another than before.
+    /// The agent uses that model; emitted if it has changed.
     pub(crate) fn model_is(&mut self, model: Option<String>, out: &mut Step) {
         let Some(model) = model.filter(|model| self.model.as_ref() != Some(model)) else { return };
         let is_first = self.model.is_none();
@@ -149,7 +149,7 @@ impl SessionFacts {
         }
     }
 
-    /// Somebody chose that model, and the agent took it.
+    /// The agent accepted a change of the model.
     pub(crate) fn model_chosen(&mut self, model: String, out: &mut Step) {
         self.model = Some(model.clone());
         report_model(model, out);

@@ -1,4 +1,4 @@
-//! What the model says and thinks: in pieces or whole, each emitted once.
+//! The model's text and thoughts, in pieces or whole, each emitted once.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub(crate) enum Voice {
 }
 
 impl Voice {
-    /// A text of the model's, or a piece of it. `parent` is the call that started the sub-agent that says it.
+    /// A text of the model, or a piece of it. `parent` is the call that started the sub-agent that wrote it.
     pub(crate) fn event(
         self,
         content: String,
@@ -32,19 +32,19 @@ impl Voice {
     }
 }
 
-/// Whether more of a text may come.
+/// Whether the text may continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum More {
     Comes,
     None,
 }
 
-/// The texts of the turn. Each costs the same however many there are.
+/// The texts of the turn. The cost of a text does not depend on how many there are.
 #[derive(Debug, Default)]
 pub(crate) struct Texts {
     numbers: HashMap<Arc<str>, u64>,
     emitted: HashMap<u64, EmittedText>,
-    /// Those of which more may come: a later text has a higher number.
+    /// Texts that may continue; a later text has a higher number.
     unfinished: BTreeSet<u64>,
     count: u64,
 }
@@ -81,7 +81,7 @@ impl Texts {
         out.events.push(voice.event(piece, true, Some(emitted.id.clone()), parent.cloned()));
     }
 
-    /// The whole text, so far or final. Emits only the new part.
+    /// The whole text, so far or finally. Emits only the new part.
     pub(crate) fn whole(
         &mut self,
         id: &str,
@@ -105,7 +105,7 @@ impl Texts {
         } else if let Some(rest) = text.strip_prefix(emitted.text.as_str()) {
             self.piece(id, voice, rest.to_owned(), parent, out);
         } else if more == More::None && !emitted.text.contains(text.trim()) {
-            // It came out otherwise than it began.
+            // The whole text differs from the streamed pieces.
             let id = format!("{id}:final");
             self.whole(&id, voice, text, more, parent, out);
         }
@@ -122,7 +122,7 @@ impl Texts {
         retract(shown.map(|text| text.id).collect(), out);
     }
 
-    /// The turn is over; what comes later under these ids is another text.
+    /// The turn is over: later text under these ids is another text.
     pub(crate) fn turn_over(&mut self) {
         *self = Self::default();
     }
@@ -135,18 +135,20 @@ pub(crate) fn retract(ids: Vec<MessageId>, out: &mut Step) {
     }
 }
 
-/// Messages of an agent that ends none of its texts: what happens in between ends a message. Its pieces share an id.
+/// Messages of an agent that does not mark their ends: an event of another kind ends a message. The pieces of a message
+/// share an id.
 #[derive(Debug, Default)]
 pub(crate) struct MessageStream {
     current: Option<(Voice, MessageId)>,
-    /// How many messages of this turn had no id of the agent's.
+    /// Number of messages in this turn to which the agent gave no id.
     count: u64,
-    /// What was said since something else happened.
+    /// The text since the last event of another kind.
     closing: String,
 }
 
 impl MessageStream {
-    /// The message that the next piece belongs to. `native` is the agent's own id, `turn` the number of the turn.
+    /// The id of the message that the next piece belongs to. `native` is the agent's own id, `turn` the number of the
+    /// turn.
     pub(crate) fn id(&mut self, voice: Voice, native: Option<&str>, turn: u64) -> MessageId {
         match (&self.current, native) {
             (Some((of, id)), Some(native)) if *of == voice && id.as_str() == native => id.clone(),
@@ -166,7 +168,7 @@ impl MessageStream {
         }
     }
 
-    /// A piece of the message, or with `is_partial` false all of it.
+    /// Records a piece of the message, or the whole message if `is_partial` is false.
     pub(crate) fn said(&mut self, content: &str, is_partial: bool) {
         if !is_partial {
             self.closing.clear();
@@ -178,7 +180,7 @@ impl MessageStream {
         self.closing == content
     }
 
-    /// Something else happened; what is said next is another message.
+    /// Another kind of event came: later text is another message.
     pub(crate) fn pause(&mut self) {
         self.current = None;
         self.closing.clear();

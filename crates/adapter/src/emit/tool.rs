@@ -13,7 +13,7 @@ use crate::codec::Step;
 /// call and look through them.
 const MAX_OPEN: usize = 1024;
 
-/// The tool calls of one agent. `T` is what its codec keeps beside each.
+/// The tool calls of one agent. `T` is the codec's own data about each.
 #[derive(Debug)]
 pub(crate) struct Tools<T> {
     calls: Calls<OpenTool<T>>,
@@ -29,12 +29,12 @@ pub(crate) struct OpenTool<T> {
     pub(crate) title: Option<String>,
     pub(crate) arguments: Map<String, Value>,
     pub(crate) server: Option<String>,
-    /// The call that started the sub-agent that makes this one.
+    /// The call that started the sub-agent which makes this one.
     pub(crate) parent: Option<ToolId>,
     pub(crate) started: Timestamp,
-    /// A person or a rule said no to it.
+    /// Whether a person or a rule denied the call.
     pub(crate) denied: bool,
-    /// Its `toolStarted` was emitted.
+    /// Whether `toolStarted` was emitted.
     pub(crate) reported: bool,
     pub(crate) native: T,
 }
@@ -86,9 +86,9 @@ pub(crate) struct ToolEnd {
     /// Emitted if the call did not succeed.
     pub(crate) error: Option<String>,
     pub(crate) exit_code: Option<i32>,
-    /// By the agent's clock.
+    /// The duration by the agent's clock.
     pub(crate) duration_ms: Option<u64>,
-    /// What a call that succeeded changed.
+    /// The changes made by a call that succeeded.
     pub(crate) changes: Vec<FileChange>,
     pub(crate) todos: Option<TodoList>,
 }
@@ -117,11 +117,11 @@ impl ToolEnd {
     }
 }
 
-/// Why calls have no end of their own.
+/// Why calls end without a report of the agent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NoEnd {
     why: &'static str,
-    /// For denied calls, where the agent does not report denials itself: they count as denials of the turn.
+    /// The reason for denied calls that the agent does not report itself: they count as denials of the turn.
     why_denied: Option<&'static str>,
 }
 
@@ -129,7 +129,7 @@ impl NoEnd {
     pub(crate) const UNKNOWN: Self = Self { why: "the agent did not report how this call ended", why_denied: None };
     pub(crate) const CANCELLED: Self = Self { why: "cancelled", why_denied: None };
 
-    /// The end of calls of an agent that never reports the end of a denied one.
+    /// The end of calls of an agent that never reports the end of a denied call.
     pub(crate) fn of_silent_agent(cancelling: bool) -> Self {
         let why = if cancelling { "the turn was cancelled" } else { Self::UNKNOWN.why };
         Self { why, why_denied: Some("this call was denied") }
@@ -171,19 +171,19 @@ impl<T> Tools<T> {
         self.calls.is_over(id)
     }
 
-    /// A call begins, and [`Tools::report`] will emit it. A call that is known does not begin again.
+    /// Begins a call; [`Tools::report`] emits its start. A known call does not begin again.
     pub(crate) fn begin(&mut self, tool: OpenTool<T>) {
         self.calls.begin(tool.id.clone().as_str(), tool);
     }
 
-    /// A call begins. A call that is known does not begin again.
+    /// Begins a call and emits its start. A known call does not begin again.
     pub(crate) fn start(&mut self, tool: OpenTool<T>, out: &mut Step) {
         let id = tool.id.clone();
         self.begin(tool);
         self.report(id.as_str(), out);
     }
 
-    /// Emits the start of that call, once.
+    /// Emits the start of a call, once.
     pub(crate) fn report(&mut self, id: &str, out: &mut Step) {
         if let Some(tool) = self.find_mut(id) {
             tool.report(out);
@@ -193,7 +193,7 @@ impl<T> Tools<T> {
         }
     }
 
-    /// Somebody said no to the call. False if no such call is open.
+    /// Marks the call as denied. Returns `false` if no such call is open.
     pub(crate) fn deny(&mut self, id: &str) -> bool {
         self.find_mut(id).map(|tool| tool.denied = true).is_some()
     }
@@ -219,7 +219,7 @@ impl<T> Tools<T> {
         Some(tool)
     }
 
-    /// Emits the end of a call that was taken. `clock` is the time, if it means something.
+    /// Emits the end of a call that was taken. `clock` is the time, unless it is meaningless.
     pub(crate) fn end(&mut self, tool: &OpenTool<T>, end: ToolEnd, clock: Option<Timestamp>, out: &mut Step) {
         if end.outcome == ToolOutcome::Denied {
             self.denials.push(tool.denial());
@@ -227,7 +227,7 @@ impl<T> Tools<T> {
         end.emit(tool.id.clone(), clock.map(|now| now.millis_since(tool.started)), out);
     }
 
-    /// Emits the end of a call that never began. False if the call is known.
+    /// Emits the end of a call that never began. Returns `false` if the call is known.
     pub(crate) fn end_unbegun(&mut self, id: &str, end: ToolEnd, out: &mut Step) -> bool {
         let is_new = self.calls.ends_unbegun(id);
         if is_new {
@@ -236,19 +236,19 @@ impl<T> Tools<T> {
         is_new
     }
 
-    /// Emits what came of a call after its end was emitted.
+    /// Emits data of a call that came after its end.
     pub(crate) fn late<'a>(id: &str, data: impl IntoIterator<Item = (&'a str, Option<Value>)>, out: &mut Step) {
         let data = data.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
         let data = [("toolId".to_owned(), Value::from(id))].into_iter().chain(data).collect();
         out.events.push(EventKind::System(SystemNote { subtype: "lateToolResult".to_owned(), message: None, data }));
     }
 
-    /// The calls that were denied since this was last asked.
+    /// Takes the calls that were denied since the last time.
     pub(crate) fn take_denials(&mut self) -> Vec<Denial> {
         std::mem::take(&mut self.denials)
     }
 
-    /// Ends the open calls that `is_over` selects, which have no end of their own.
+    /// Ends the open calls that `is_over` selects without a report of the agent.
     pub(crate) fn close(
         &mut self,
         is_over: impl FnMut(&OpenTool<T>) -> bool,

@@ -1,4 +1,4 @@
-//! The turn that runs, what the turns before it used, and the end of the session.
+//! The running turn, the usage of earlier turns, and the end of the session.
 
 use multitap_event::{
     AgentError, AgentErrorKind, AgentType, EventKind, SessionEnd, SessionEndReason, Timestamp, TokenUsage, TurnEnd,
@@ -14,14 +14,14 @@ pub(crate) struct Turns {
     count: u64,
     open: Option<OpenTurn>,
     cancelling: bool,
-    /// Prompts that went to the agent and whose turn has not begun.
+    /// Number of prompts that were sent and whose turns have not begun.
     pub(crate) waiting: u32,
-    /// The error that was reported in this turn; its end does not report it again.
+    /// The error that was reported in this turn; the turn's end does not report it again.
     pub(crate) reported: Option<String>,
     /// How the last turn ended, and why if it failed.
     last: Option<(TurnStatus, Option<String>)>,
     used: Option<TokenUsage>,
-    /// An error that ended the session as such.
+    /// An error that ended the session itself.
     fatal: Option<String>,
     ended: bool,
 }
@@ -33,14 +33,14 @@ struct OpenTurn {
     started: Option<Timestamp>,
 }
 
-/// What a codec knows of the end of a session beside its exit.
+/// Facts about the end of a session that only the codec knows, besides the exit.
 #[derive(Debug, Default)]
 pub(crate) struct EndFacts {
-    /// The agent's name for the turn of a prompt that waits, if it has said it.
+    /// The agent's id of the turn of a waiting prompt, if it has reported one.
     pub(crate) announced: Option<TurnId>,
-    /// What the interrupted turn has used.
+    /// The usage of the interrupted turn.
     pub(crate) usage: Option<TokenUsage>,
-    /// Why the program died, if that is what it did.
+    /// Why the program died, if it did.
     pub(crate) died: Option<AgentError>,
 }
 
@@ -65,7 +65,7 @@ impl Turns {
         self.begin_as(None, Some(now), out);
     }
 
-    /// A turn begins under the agent's own name for it. An agent that times its turns needs no start.
+    /// Begins a turn under the agent's own id. An agent that times its turns needs no start time.
     pub(crate) fn begin_as(&mut self, id: Option<TurnId>, started: Option<Timestamp>, out: &mut Step) {
         if self.open.is_some() {
             return;
@@ -105,12 +105,12 @@ impl Turns {
         self.cancelling
     }
 
-    /// The session cannot go on, whatever the program does next.
+    /// The session cannot go on, whatever the program does.
     pub(crate) fn failed_for_good(&mut self, why: String) {
         self.fatal = Some(why);
     }
 
-    /// It went on after all.
+    /// The agent went on after an error.
     pub(crate) fn recovered(&mut self) {
         self.fatal = None;
     }
@@ -119,7 +119,7 @@ impl Turns {
         self.ended
     }
 
-    /// The turn is over; with a `clock` it also reports how long it took.
+    /// Ends the turn; with a `clock` the end also reports the duration.
     pub(crate) fn complete(&mut self, mut turn: TurnEnd, clock: Option<Timestamp>, out: &mut Step) {
         self.cancelling = false;
         self.reported = None;
@@ -136,7 +136,7 @@ impl Turns {
         out.events.push(EventKind::TurnCompleted(turn));
     }
 
-    /// Nothing more comes: ends the turn that runs, then the session. The caller has closed the turn's work.
+    /// The agent's output has ended: ends the running turn, then the session. The caller has closed the turn's work.
     pub(crate) fn end(&mut self, end: End<'_>, facts: EndFacts, clock: Option<Timestamp>, out: &mut Step) {
         if std::mem::replace(&mut self.ended, true) {
             return;
@@ -184,7 +184,7 @@ impl Turns {
     }
 }
 
-/// The error of a program that ended though nobody asked it to.
+/// The error of a program that ended without being asked to.
 pub(crate) fn died(agent: AgentType, exit: &Exit, in_turn: bool) -> AgentError {
     let when = if in_turn { " in the middle of a turn" } else { "" };
     let message = format!("{agent} ended{when} with {exit}");

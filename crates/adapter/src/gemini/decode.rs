@@ -12,17 +12,17 @@ use crate::emit::{Emitter, SessionFacts, SessionMode, Voice};
 use crate::json::text_of;
 use crate::line::{typed, unrecognized};
 
-/// How we drive it, in `sessionStarted`.
+/// The value of `transport` in `sessionStarted`.
 const TRANSPORT: &str = "stream-json";
 
-/// Gemini CLI's dialect without ACP: a process for each turn, and nobody can be asked.
+/// Gemini CLI's dialect without ACP: one process per turn, and questions cannot be asked.
 pub struct StreamCodec {
     pub(super) files: Box<dyn Files>,
-    /// What its processes are started with; a recorded stream has none.
+    /// The arguments of its processes; a recorded stream has none.
     pub(super) runs: Option<Runs>,
     pub(super) emit: Emitter,
     pub(super) spent: SessionUsage,
-    /// How many calls came whole.
+    /// Number of calls that came with their result.
     pub(super) calls: u64,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Debug for StreamCodec {
 }
 
 impl StreamCodec {
-    /// For a recorded stream: no process, no files, nothing known beforehand.
+    /// A codec for a recorded stream: no process, no files, nothing known beforehand.
     pub(crate) fn recorded() -> Self {
         Self {
             files: Box::new(NoFiles),
@@ -44,7 +44,7 @@ impl StreamCodec {
         }
     }
 
-    /// For a session whose turns are run one by one.
+    /// A codec for a session with one process per turn.
     pub(super) fn live(runs: Runs, native_id: String, files: Box<dyn Files>) -> Self {
         let session = SessionFacts {
             stated: Some(runs.stated.clone()),
@@ -70,7 +70,7 @@ impl Codec for StreamCodec {
             match kind.as_ref() {
                 "init" => read(self, line, out, |codec, init, out| codec.init(init, now, out)),
                 "message" => read(self, line, out, |codec, message: Message, out| {
-                    // The user's is the prompt again.
+                    // A message of the user repeats the prompt.
                     if message.role.as_deref() != Some("user") {
                         codec.speech(message.content, message.delta, now, out);
                     }
@@ -107,7 +107,7 @@ impl StreamCodec {
     fn init(&mut self, init: Init, now: Timestamp, out: &mut Step) {
         let facts = &mut self.emit.session;
         let news = init.session_id.filter(|id| facts.native_id.as_ref() != Some(id));
-        // A new conversation has the id that we gave it, which means nothing before Gemini has taken it.
+        // A new conversation has the id that we chose, which counts only once Gemini has accepted it.
         let changed = facts.started && (news.is_some() || self.runs.as_ref().is_some_and(|runs| !runs.begun));
         facts.native_id = news.or(facts.native_id.take());
         if !facts.started {
@@ -132,14 +132,14 @@ impl StreamCodec {
         };
         let unified = None; // The configuration states it.
         facts.mode = runs.mode_word().map(|native| SessionMode { native, unified });
-        // A new conversation has an id only when Gemini has taken it.
+        // The id of a new conversation counts only once Gemini has accepted it.
         let native_id = facts.native_id.take();
         facts.native_id = native_id.clone().filter(|_| runs.begun);
         facts.start(out);
         facts.native_id = native_id;
     }
 
-    /// Something of a turn comes; a recording may lack its beginning.
+    /// Begins a turn when something in it arrives; a recording may lack its beginning.
     pub(super) fn at_work(&mut self, now: Timestamp, out: &mut Step) {
         self.start(out);
         self.emit.turns.begin(now, out);
@@ -147,7 +147,7 @@ impl StreamCodec {
 
     fn speech(&mut self, content: String, is_partial: bool, now: Timestamp, out: &mut Step) {
         self.at_work(now, out);
-        // Some versions end a message that came in pieces with the whole of it.
+        // Some versions end a streamed message with its whole text.
         if content.is_empty() || (!is_partial && self.emit.messages.is(&content)) {
             return;
         }

@@ -38,7 +38,7 @@ pub(crate) fn list(home: &Path, here: Option<&Here>) -> Vec<StoredSession> {
     sessions
 }
 
-/// The conversation that Gemini gives that number: the oldest in the folder is 1.
+/// The conversation with that number in Gemini's list: the oldest in the folder is 1.
 pub(crate) fn numbered<'a>(sessions: &'a [StoredSession], wanted: &str) -> Option<&'a StoredSession> {
     let at = wanted.parse::<usize>().ok()?.checked_sub(1)?;
     let mut oldest_first: Vec<&StoredSession> = sessions.iter().collect();
@@ -46,14 +46,14 @@ pub(crate) fn numbered<'a>(sessions: &'a [StoredSession], wanted: &str) -> Optio
     oldest_first.get(at).copied()
 }
 
-/// Where Gemini itself would look for the conversations of a folder.
+/// The folder in which Gemini itself would look for the conversations of a folder.
 pub(super) fn chats_of(home: &Path, here: &Here) -> Option<PathBuf> {
     let projects = projects(home, Some(here)).into_iter().map(|(project, _)| project);
-    // One that has a name is used rather than one of an older version.
+    // A project with a name is preferred to one of an older version.
     Some(projects.min_by_key(|project| is_digest(name(project)))?.join("chats"))
 }
 
-/// The projects, all or those of one folder, with the folder where it is known.
+/// The projects, all or those of one folder, each with its folder if known.
 fn projects(home: &Path, here: Option<&Here>) -> Vec<(PathBuf, Option<PathBuf>)> {
     let known = Folders::of(home);
     let projects = file::entries(&home.join("tmp")).into_iter().filter_map(|project| {
@@ -70,7 +70,7 @@ fn projects(home: &Path, here: Option<&Here>) -> Vec<(PathBuf, Option<PathBuf>)>
     projects.collect()
 }
 
-/// The folders that `projects.json` lists: by the name of the project, and by the digest that older versions made.
+/// The folders in `projects.json`: by the name of the project, and by the digest that older versions used.
 #[derive(Default)]
 struct Folders {
     by_name: HashMap<String, PathBuf>,
@@ -129,7 +129,7 @@ pub(super) struct Chat {
     updated: Option<String>,
     model: Option<String>,
     title: Option<String>,
-    /// Nobody has said anything in it, or nothing of it is left.
+    /// The file has no messages, or none that still count.
     pub(super) blank: bool,
 }
 
@@ -153,7 +153,7 @@ pub(super) fn chat_paths(folder: &Path) -> impl Iterator<Item = PathBuf> {
     file::entries(folder).into_iter().filter(is_chat)
 }
 
-/// The lines of a file. An older one, or any other that is one document, is handed over whole.
+/// The lines of a file. A file that is one JSON document is one line.
 fn lines(path: &Path) -> io::Result<Lines> {
     if path.extension().is_some_and(|extension| extension == "json") {
         let mut text = Vec::new();
@@ -167,12 +167,12 @@ fn lines(path: &Path) -> io::Result<Lines> {
 }
 
 impl Chat {
-    /// What a file is about; nothing if it is a sub-agent's.
+    /// Reads from a file what the list of conversations shows; `None` if the file is a sub-agent's.
     pub(super) fn read(path: PathBuf) -> io::Result<Option<Self>> {
         let (mut id, mut start, mut updated, mut model, mut title, mut said) = (None, None, None, None, None, false);
         for line in lines(&path)? {
             let Line::Text(line) = line? else { continue };
-            // Once somebody spoke, only what changes that, the model and the last times are worth a look.
+            // After the first message, only lines that change messages, the model or the last times matter.
             if said && !["\"$set\"", "\"$rewindTo\"", "\"model\""].iter().any(|word| line.contains(word)) {
                 continue;
             }
@@ -202,12 +202,12 @@ impl Chat {
         Ok(id.map(|id| Self { path, id, start, updated, model, title, blank: !said }))
     }
 
-    /// When the conversation began, as the file has it.
+    /// The time at which the conversation began, as the file states it.
     pub(super) fn start(&self) -> &str {
         self.start.as_deref().unwrap_or_default()
     }
 
-    /// When it was last written to, as the file has it, or else when the file was.
+    /// The time of the last change, as the file states it, or else the file's own.
     fn updated(&self) -> Option<Timestamp> {
         self.updated.as_deref().and_then(Timestamp::parse).or_else(|| file::changed(&self.path))
     }

@@ -1,4 +1,4 @@
-//! What is known of Gemini CLI before it is started.
+//! Facts about Gemini CLI that are known before a start.
 
 use std::path::Path;
 
@@ -73,7 +73,7 @@ pub(crate) static INFO: AgentInfo = AgentInfo {
     recorded: || Box::new(GeminiCodec::recorded()),
 };
 
-/// A file of variables that has a key.
+/// A file of variables that contains a key.
 fn says_sign_in(home: &Path) -> Option<String> {
     let files = [home.join(".env"), home.parent().unwrap_or(home).join(".env")];
     let has_key = |file: &&std::path::PathBuf| match contents(file) {

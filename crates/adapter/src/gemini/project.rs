@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use crate::project::{Contents, Project};
 
-/// Variables that Gemini takes from a file of any folder.
+/// Variables that Gemini reads from a file in any folder.
 const TAKEN_FROM_ALL: [&str; 4] = ["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"];
-/// Says that the folder is not trusted, over whatever else says that it is.
+/// Marks the folder as not trusted, whatever else says that it is.
 const UNTRUSTED: [(&str, &str); 2] = [("GEMINI_RESTRICTED_MODE", "true"), ("GEMINI_CLI_TRUST_WORKSPACE", "false")];
 
 pub(crate) fn look(project: &mut Project) {
@@ -49,13 +49,13 @@ pub(crate) fn look(project: &mut Project) {
                 Contents::Text(text) if sets_others(&text) => project.found(&file, "variables"),
                 Contents::Text(_) => {}
             }
-            // Gemini reads the first that is there.
+            // Gemini reads only the first such file.
             return;
         }
     }
 }
 
-/// Whether the files with context are named without a folder: others would be read from outside the project.
+/// Whether the names of context files have no folder: otherwise files outside the project would be read.
 fn is_plain_name(value: &Value) -> bool {
     let is_plain = |name: &Value| name.as_str().is_some_and(|name| !name.contains(['/', '\\']));
     match value {
@@ -64,10 +64,10 @@ fn is_plain_name(value: &Value) -> bool {
     }
 }
 
-/// What ends a line for Gemini's reader of such files, which is written in JavaScript.
+/// The characters that end a line for Gemini's parser of such files, which is written in JavaScript.
 const LINE_ENDS: [char; 4] = ['\n', '\r', '\u{2028}', '\u{2029}'];
 
-/// Whether the file sets anything that Gemini does not take from any folder. A line that is not understood counts.
+/// Whether the file sets a variable that Gemini does not read from every folder. A line that cannot be parsed counts.
 fn sets_others(text: &str) -> bool {
     let lines = text.split(LINE_ENDS).map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let name = |line: &'_ str| {

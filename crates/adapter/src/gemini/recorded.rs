@@ -1,4 +1,4 @@
-//! A recorded stream of Gemini's, in either of its forms: the lines themselves show which.
+//! A recorded stream of Gemini, in either of its formats; the lines show which.
 
 use multitap_event::{Command, Timestamp};
 

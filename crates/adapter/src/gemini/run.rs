@@ -1,4 +1,4 @@
-//! A process for each turn: what each is started with, and the commands that come in between.
+//! One process per turn: its arguments, and the commands between turns.
 
 use multitap_event::{
     AgentError, AgentErrorKind, AgentType, Command, EventKind, LaunchError, Mode, Prompt, Resume, SessionConfig,
@@ -13,15 +13,15 @@ use crate::emit::report_model;
 use crate::pump::Lifetime;
 use crate::spec::{Plan, add_options};
 
-/// What the turns of a session share.
+/// The state that all turns of a session share.
 pub(super) struct Runs {
     pub(super) stated: StatedConfig,
-    /// Everything but what may change between turns.
+    /// All arguments except for those that may change between turns.
     options: Vec<String>,
     agent_args: Vec<String>,
     mode: Option<Mode>,
     model: Option<String>,
-    /// There is a conversation to go on with.
+    /// Whether there is a conversation to continue.
     pub(super) begun: bool,
 }
 
@@ -32,7 +32,7 @@ impl Runs {
     }
 }
 
-/// The codec for one session whose turns are processes of their own.
+/// The codec for a session with one process per turn.
 pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan<StreamCodec>, LaunchError> {
     if let Some(mode) = &config.mode {
         can_run(mode)?;
@@ -63,7 +63,7 @@ pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan
     Ok(Plan { env: private.env, files: private.files, lifetime: Lifetime::Turn, ..Plan::new(codec) })
 }
 
-/// Whether a mode works where nobody can be asked.
+/// Whether a mode works without questions.
 fn can_run(mode: &Mode) -> Result<(), Unsupported> {
     if mode_option(mode)? == "default" {
         let why =
@@ -74,7 +74,7 @@ fn can_run(mode: &Mode) -> Result<(), Unsupported> {
 }
 
 impl StreamCodec {
-    /// Says what nobody would expect of such a session.
+    /// Warns about the limits of such a session.
     pub(super) fn warn(&mut self, out: &mut Step) {
         if self.runs.as_ref().is_some_and(|runs| runs.mode.is_none()) {
             let why = "gemini runs one process per turn and cannot ask: tools that change something are left out, unless its own settings allow them";

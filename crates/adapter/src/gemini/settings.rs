@@ -1,4 +1,4 @@
-//! What makes Gemini drivable, by variables and private files: the user's own settings are read, never written.
+//! Sets up Gemini by variables and private files; the user's own settings are read, never written.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +9,10 @@ use tempfile::TempPath;
 use super::project::is_left_out;
 use crate::spec::private_file;
 
-/// Where Gemini's models are, when no other server is named.
+/// The address of Gemini's models, unless another server is named.
 const MODEL_SERVER: &str = "https://generativelanguage.googleapis.com";
 
-/// Files for one session, the variables and the arguments that name them.
+/// The private files of a session, with the variables and arguments that name them.
 #[derive(Default)]
 pub(super) struct Private {
     pub(super) files: Vec<TempPath>,
@@ -20,7 +20,7 @@ pub(super) struct Private {
     pub(super) args: Vec<String>,
 }
 
-/// Which of its forms Gemini is run in.
+/// The format in which Gemini runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Acp,
@@ -29,7 +29,7 @@ pub(super) enum Form {
 
 pub(super) fn private(config: &SessionConfig, form: Form) -> Result<Private, AgentError> {
     let mut private = Private::default();
-    // With a terminal of its own a finished command shows no output.
+    // If commands get a terminal, their output is missing when they finish.
     private.env.push(("GEMINI_PTY_INFO".to_owned(), "child_process".to_owned()));
     if let Some(prompt) = &config.system_prompt {
         let path = private.file(".md", prompt)?;
@@ -56,11 +56,11 @@ impl Private {
     }
 }
 
-/// The end of a rule that allows, where something may be changed.
+/// The end of an allow rule, for modes in which something may be changed.
 const ALLOW: &str = "decision = \"allow\"\npriority = 800\nmodes = [\"default\", \"autoEdit\", \"yolo\"]\n\n";
 
-/// Rules for the tools of the session. What is allowed may be a shell command by how it begins, such as
-/// `run_shell_command(git status)`; where nothing may be changed, nothing more is allowed.
+/// Rules for the tools of the session. An allow rule may name the beginning of a shell command, such as
+/// `run_shell_command(git status)`. Allow rules do not apply in modes in which nothing may be changed.
 fn policy(config: &SessionConfig) -> String {
     let text = |text: &str| Value::from(text).to_string();
     let deny = |tool: &String| format!("[[rule]]\ntoolName = {}\ndecision = \"deny\"\npriority = 900\n\n", text(tool));
@@ -70,7 +70,7 @@ fn policy(config: &SessionConfig) -> String {
         format!("[[rule]]\ntoolName = {}\n{prefix}{ALLOW}", text(name))
     };
     let servers = config.mcp_servers.iter().flat_map(|(name, server)| {
-        // A rule without `toolName` would make the whole file void.
+        // A rule without `toolName` would invalidate the whole file.
         let of = |tool: &str| format!("[[rule]]\nmcpName = {}\ntoolName = {}\n", text(name), text(tool));
         let deny = server.exclude_tools.iter().map(|tool| of(tool) + "decision = \"deny\"\npriority = 900\n\n");
         deny.chain(server.trust.then(|| of("*") + ALLOW)).collect::<Vec<_>>()
@@ -78,7 +78,7 @@ fn policy(config: &SessionConfig) -> String {
     config.blocked_tools.iter().map(deny).chain(config.allowed_tools.iter().map(allow)).chain(servers).collect()
 }
 
-/// Tool and beginning of the command, of `run_shell_command(git status)`.
+/// The tool and the beginning of the command in `run_shell_command(git status)`.
 pub(super) fn command_rule(tool: &str) -> (&str, Option<&str>) {
     match tool.split_once('(') {
         Some((name, rest)) => (name, Some(rest.strip_suffix(')').unwrap_or(rest))),
@@ -86,8 +86,9 @@ pub(super) fn command_rule(tool: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Over ACP Gemini resumes a conversation only if its settings say how to sign in, or if a model server is named; a key in
-/// the environment alone is enough for new conversations only. So the server is named, where it makes no difference.
+/// Over ACP, Gemini resumes a conversation only if its settings say how to sign in, or if a model server is named; for
+/// a new conversation, a key in the environment is enough. So we name the default server, where that makes no other
+/// difference.
 fn must_name_server(config: &SessionConfig) -> bool {
     let chosen = |folder: PathBuf| set(&folder, "/security/auth/selectedType").is_some_and(|value| value.is_string());
     variable(config, "GEMINI_API_KEY").is_some()
@@ -96,20 +97,20 @@ fn must_name_server(config: &SessionConfig) -> bool {
         && !project_folder(config).is_some_and(chosen)
 }
 
-/// Whether Gemini's own settings switch checkpoints on; those of the project win. There is no other way to: it has no
-/// option for it, and takes settings by a variable only from files that are root's.
+/// Whether Gemini's own settings enable checkpoints; those of the project take precedence. Gemini has no option for it,
+/// and settings files named by a variable must belong to root.
 pub(super) fn takes_checkpoints(config: &SessionConfig) -> bool {
     let places = [project_folder(config), home(config)];
     let said = places.into_iter().flatten().find_map(|folder| set(&folder, "/general/checkpointing/enabled"));
     said == Some(true.into())
 }
 
-/// The folder whose settings are the project's, unless they are left out.
+/// The folder whose settings are the project's; `None` if they are left out.
 fn project_folder(config: &SessionConfig) -> Option<PathBuf> {
     config.working_directory.clone().filter(|_| !is_left_out(&config.environment))
 }
 
-/// What the settings in a folder say at that place.
+/// The value at that place in the settings of a folder.
 fn set(folder: &Path, pointer: &str) -> Option<Value> {
     read(&folder.join(".gemini").join("settings.json"))?.pointer(pointer).cloned()
 }
@@ -157,7 +158,7 @@ pub(crate) fn without_comments(text: &str) -> String {
     plain
 }
 
-/// Where the string ends that the text begins with.
+/// The index at which the string ends that the text begins with.
 fn end_of_string(text: &str) -> usize {
     let mut escaped = false;
     for (at, byte) in text.bytes().enumerate().skip(1) {

@@ -41,7 +41,7 @@ pub(crate) fn prepare_resume(config: &mut SessionConfig) -> Result<Option<Stored
 }
 
 /// Finds the conversation that a session resumes, and sets its id. Call this before every start, even of a new
-/// conversation: Gemini reads all of them when it starts.
+/// conversation: Gemini reads all conversations when it starts.
 pub(crate) fn find(config: &mut SessionConfig) -> Result<Option<Stored>, AgentError> {
     let folder = folder(config);
     if let Some(folder) = &folder {
@@ -59,13 +59,13 @@ pub(crate) fn find(config: &mut SessionConfig) -> Result<Option<Stored>, AgentEr
     let mut chats = files(&folder);
     chats.retain(|chat| !chat.blank);
     let chat = match wanted.as_deref() {
-        // Not the one that began last: the one that lists call the newest.
+        // The newest as lists show it, which need not be the one that began last.
         None | Some("latest") => chats.into_iter().max_by_key(Chat::newness),
         Some(wanted) => {
             chats.sort_by(|one, other| one.start().cmp(other.start()));
             chats.dedup_by(|one, other| one.id == other.id);
             let by_id = chats.iter().position(|chat| chat.id == *wanted);
-            // As Gemini numbers them: the oldest is 1.
+            // By Gemini's number: the oldest is 1.
             let by_number = || wanted.parse::<usize>().ok()?.checked_sub(1).filter(|at| *at < chats.len());
             by_id.or_else(by_number).map(|at| chats.swap_remove(at))
         }
@@ -93,8 +93,8 @@ impl Stored {
     }
 }
 
-/// Also when the start is broken off. Gemini may live a moment longer and write its empty record after this; then it
-/// goes before the next start.
+/// Also if the start is broken off. Gemini may run a moment longer and write its empty record after this; the next
+/// start removes it then.
 impl Drop for Stored {
     fn drop(&mut self) {
         tidy(&self.folder);
@@ -110,7 +110,7 @@ fn tidy(folder: &Path) {
             alike.entry(part.to_owned()).or_default().push(path);
         }
     }
-    // Only these are read: there may be many long conversations.
+    // Only files with the same part of an id are read: there may be many long conversations.
     for paths in alike.into_values().filter(|paths| paths.len() > 1) {
         let chats: Vec<Chat> = paths.into_iter().filter_map(|path| Chat::read(path).ok().flatten()).collect();
         for chat in chats.iter().filter(|chat| chat.blank) {
@@ -127,7 +127,7 @@ fn part_of_id(name: &str) -> Option<&str> {
     name.get("session-2026-11-15T09-16-".len()..)?.split(['-', '.']).next()
 }
 
-/// Where the conversations of the session's folder are.
+/// The folder of the conversations of the session's folder.
 fn folder(config: &SessionConfig) -> Option<PathBuf> {
     let gemini = home(config)?.join(".gemini");
     let cwd = config.working_directory.clone().or_else(|| std::env::current_dir().ok())?;

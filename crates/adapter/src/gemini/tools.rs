@@ -45,14 +45,14 @@ impl StreamCodec {
         };
         match tool {
             Some(tool) => self.emit.end_tool(&tool, end, now, out),
-            // A late result of a call that is over already says nothing new.
+            // A result of a call that has ended already adds nothing.
             None => {
                 self.emit.tools.end_unbegun(&result.tool_id, end, out);
             }
         }
     }
 
-    /// Call and result in one line.
+    /// A call with its result in one line.
     pub(super) fn whole_call(&mut self, call: ToolCall, now: Timestamp, out: &mut Step) {
         let call = match call.value {
             Some(inner) => *inner,
@@ -70,13 +70,13 @@ impl StreamCodec {
     }
 }
 
-/// A call that begins, with what its name says.
+/// A call that begins, with the facts that its name tells.
 pub(super) fn open_tool(id: &str, tool: &str, now: Timestamp) -> OpenTool<()> {
     let server = name::mcp(tool, None).map(|(server, _)| server.to_owned());
     OpenTool { server, ..OpenTool::new(id, tool, name::kind(tool), now) }
 }
 
-/// The change that a file tool made. Gemini shows none here: it is put together from the call.
+/// The change that a file tool made. Gemini does not report it here, so it is reconstructed from the call.
 fn change(tool: &OpenTool<()>, said: Option<&str>, codec: &StreamCodec) -> Option<FileChange> {
     let text = |key: &str| tool.arguments.text(key);
     let path = text("file_path").or(text("absolute_path"))?;
@@ -85,7 +85,7 @@ fn change(tool: &OpenTool<()>, said: Option<&str>, codec: &StreamCodec) -> Optio
         "replace" => (Some(text("old_string")?), text("new_string")?, text("old_string") == Some("")),
         _ => return None,
     };
-    // A piece of a line is shown as a line.
+    // Part of a line is shown as a whole line.
     let line = |text: &str| if text.is_empty() || text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") };
     let whole = match before {
         Some(_) => codec.files.read(Path::new(path)),

@@ -14,7 +14,7 @@ use crate::emit::{EndFacts, NoEnd};
 use crate::json::{JsonFields as _, text_of};
 use crate::line::message_in;
 
-/// What the session has used so far.
+/// The usage of the session so far.
 #[derive(Debug, Default)]
 pub(super) struct SessionUsage {
     models: BTreeMap<String, ModelUsage>,
@@ -127,7 +127,7 @@ fn usage(tokens: &Tokens) -> TokenUsage {
     }
 }
 
-/// Without the brackets that Gemini puts around what the model's server said.
+/// The message of the model's server, without the brackets that Gemini adds.
 fn plain(message: &str) -> String {
     let inner = message.strip_prefix("[API Error: ").and_then(|rest| rest.strip_suffix(']')).unwrap_or(message);
     message_in(inner).unwrap_or_else(|| inner.to_owned())
@@ -142,7 +142,7 @@ fn kind_of(message: &str) -> AgentErrorKind {
     }
 }
 
-/// What a process that ended without a result says by its exit code.
+/// The error of a process that ended without a result, by its exit code.
 fn died(exit: &Exit) -> AgentError {
     let last = exit.stderr_tail.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let not_found = exit.stderr_tail.lines().find(|line| line.contains("Error resuming session"));

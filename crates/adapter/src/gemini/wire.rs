@@ -1,4 +1,4 @@
-//! The lines of `gemini -o stream-json`, as far as we read them, and those of other descriptions of that stream.
+//! The lines of `gemini -o stream-json`, as far as we read them, and those in other descriptions of that stream.
 
 use std::collections::BTreeMap;
 
@@ -64,12 +64,12 @@ pub(super) struct ToolCall {
     pub(super) result: Option<Value>,
     pub(super) status: Option<String>,
     pub(super) error: Option<Value>,
-    /// Some put all of it in here.
+    /// Some versions put all fields in here.
     #[serde(deserialize_with = "soft")]
     pub(super) value: Option<Box<ToolCall>>,
 }
 
-/// What went wrong; the message may be in either field.
+/// An error; the message may be in either field.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Failure {

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use crate::line::repaired;
 
 const READ: usize = 64 * 1024;
-/// How far a file is read to find out what it is about.
+/// Maximum number of bytes read to find out what a file is about.
 const HEAD: u64 = 4 * 1024 * 1024;
 /// Bytes to read from the end of a file to find its last time and model.
 const TAIL: u64 = 256 * 1024;
@@ -68,12 +68,12 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Hands over the lines at the beginning of a file until enough is known.
+/// Passes on lines from the beginning of a file until `look` has seen enough.
 pub(crate) fn head(path: &Path, look: impl FnMut(&str) -> ControlFlow<()>) -> io::Result<()> {
     look_at(open(path)?, look)
 }
 
-/// The same for whatever can be read.
+/// Like [`head`], for any reader.
 pub(crate) fn look_at(
     file: impl Read + Send + 'static,
     mut look: impl FnMut(&str) -> ControlFlow<()>,
@@ -101,13 +101,13 @@ pub(crate) fn tail(path: &Path) -> io::Result<Vec<String>> {
     Ok(whole.lines().rev().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect())
 }
 
-/// When a file was last written to.
+/// The time of the last write to a file.
 pub(crate) fn changed(path: &Path) -> Option<Timestamp> {
     let since = fs::metadata(path).ok()?.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
     Some(Timestamp::from_millis(i64::try_from(since.as_millis()).ok()?))
 }
 
-/// What is in a folder, in order of name; nothing if it cannot be read.
+/// The entries of a folder, in order of name; none if it cannot be read.
 pub(crate) fn entries(folder: &Path) -> Vec<PathBuf> {
     #[cfg(test)]
     OPENED.with(|opened| opened.set(opened.get() + 1));
@@ -122,7 +122,7 @@ pub(crate) fn name(path: &Path) -> &str {
     path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
-/// When an entry was written, in the words of any of the agents.
+/// The time at which an entry was written, in the format of any of the agents.
 pub(crate) fn time_of(line: &str) -> Option<Timestamp> {
     #[derive(Deserialize)]
     struct Stamped {

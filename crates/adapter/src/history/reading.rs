@@ -1,4 +1,4 @@
-//! A stored conversation on its way to events: its lines in the order in which they were written, each reported once.
+//! Reads a stored conversation as events: its lines in the order in which they were written, each reported once.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,30 +15,30 @@ use crate::info::AgentInfo;
 use crate::line::{repaired, too_long};
 use crate::pump::keep_line;
 
-/// What reads the entries of one agent's store. May keep state, must not fail.
+/// Translates the entries of one agent's store to events. May keep state, must not fail.
 pub(crate) trait Entries: Send {
-    /// The lines of one of its files, with those that belong before them.
+    /// The lines of one of its files, with the lines of earlier files that belong before them.
     fn open(&self, path: &Path) -> io::Result<Lines> {
         file::lines(path)
     }
-    /// When the conversation began, if that was before the session's own start.
+    /// The time at which the conversation began, if that was before the session's own start.
     fn began(&self) -> Option<Timestamp> {
         None
     }
-    /// Before the first entry: the session begins.
+    /// Called before the first entry: the session begins.
     fn begin(&mut self, at: Timestamp, emitted: &mut EntryEvents);
-    /// An entry of that file of the conversation, counted from nought.
+    /// An entry of the conversation's file with that number, counted from zero.
     fn entry(&mut self, line: &str, file: usize, at: Timestamp, emitted: &mut EntryEvents);
-    /// No entry follows: what is open ends.
+    /// The entries have ended: close what is open.
     fn end(&mut self, at: Timestamp, emitted: &mut EntryEvents);
 }
 
-/// What an entry reports.
+/// The events of an entry.
 #[derive(Debug, Default)]
 pub(crate) struct EntryEvents {
-    /// Of what came before it: an entry may show that something was over.
+    /// Events that belong to the entries before it: an entry may show that a turn was over.
     pub(crate) before: Vec<Draft>,
-    /// Of itself.
+    /// Events of the entry itself.
     pub(crate) own: Vec<Draft>,
 }
 
@@ -52,8 +52,8 @@ impl EntryEvents {
     }
 }
 
-/// Begins to read a conversation. Its events come as they would have live, with the times of the stored entries; with
-/// `keep_raw` every line of its files stands in exactly one of them.
+/// Begins to read a conversation. Its events are those of a live session, with the times of the stored entries; with
+/// `keep_raw` every line of its files is in exactly one of them.
 pub fn read(session: &StoredSession, keep_raw: bool) -> Result<Reading, HistoryError> {
     let store = AgentInfo::of(session.agent).and_then(|info| info.store.as_ref());
     let entries = (store.ok_or(HistoryError::NoStore(session.agent))?.entries)(session);
@@ -61,7 +61,7 @@ pub fn read(session: &StoredSession, keep_raw: bool) -> Result<Reading, HistoryE
     for (at, path) in session.files.iter().enumerate() {
         match entries.open(path) {
             Ok(lines) => sources.push(Source { file: at, path: path.clone(), lines, next: None }),
-            // Without a sub-agent's file the conversation itself is still whole.
+            // If the file of a sub-agent is missing, the conversation itself is still complete.
             Err(_) if at > 0 => {}
             Err(source) => return Err(HistoryError::Unreadable { path: path.clone(), source }),
         }
@@ -84,7 +84,7 @@ pub struct Reading {
     entries: Box<dyn Entries>,
     sources: Vec<Source>,
     keep_raw: bool,
-    /// The time of the last entry. What has no time of its own was written then.
+    /// The time of the last entry, used for events that have no time of their own.
     at: Timestamp,
     /// The time of the last event.
     last: Timestamp,
@@ -123,13 +123,13 @@ impl Reading {
                 let message = format!("cannot read on in {}: {error}", source.path.display());
                 let error = AgentError::new(AgentErrorKind::Unknown, message).of(self.agent);
                 self.ready.push_back(Draft::new(self.at, EventKind::Error(error)));
-                // Nothing more of that file; another may follow it.
+                // This file has ended; another may follow.
                 self.advance(at);
             }
         }
     }
 
-    /// Emits the entry that was written next, in whichever file it is.
+    /// Emits the entry that was written next, from whichever file.
     fn step(&mut self) {
         let times = self.sources.iter().enumerate().filter_map(|(at, source)| Some((source.next.as_ref()?.0, at)));
         let Some((_, at)) = times.min() else {

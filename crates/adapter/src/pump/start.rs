@@ -16,7 +16,7 @@ const EARLY_EVENTS: usize = 65_536;
 const EARLY_BYTES: usize = 2 * MAX_LINE;
 /// How many of its last lines are quoted when it wrote more than that.
 const QUOTED_LINES: usize = 3;
-/// How much of each.
+/// Maximum number of quoted characters of each line.
 const QUOTED_CHARS: usize = 120;
 
 impl<C: Codec> Pump<C> {

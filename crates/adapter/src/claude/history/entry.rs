@@ -22,7 +22,7 @@ use crate::history::{Entries, EntryEvents, StoredSession};
 use crate::json::{JsonFields as _, one};
 use crate::line::unrecognized;
 
-/// What Claude keeps for itself.
+/// Entries for Claude's own use: they make no event.
 const SILENT: [&str; 12] = [
     "queue-operation",
     "file-history-snapshot",
@@ -38,7 +38,7 @@ const SILENT: [&str; 12] = [
     "content-replacement",
 ];
 
-/// Attachments that inform the model where it is and what it can do.
+/// Attachments that describe the environment and its features to the model.
 const SURROUNDINGS: [&str; 12] = [
     "environment",
     "model",
@@ -54,7 +54,7 @@ const SURROUNDINGS: [&str; 12] = [
     "mcp_instructions_delta",
 ];
 
-/// What every entry has, and reports nothing.
+/// Fields that every entry has; notices leave them out.
 const FRAME: [&str; 14] = [
     "parentUuid",
     "logicalParentUuid",
@@ -77,9 +77,9 @@ pub(crate) struct Stored {
     session: StoredSession,
     pub(super) codec: ClaudeCodec,
     pub(super) turn: Turn,
-    /// The call that began each sub-agent, by the file it has.
+    /// The call that started each sub-agent, by the number of the sub-agent's file.
     agents: Vec<Option<String>>,
-    /// The same where a sub-agent's entries stand among the others: by their ids.
+    /// The call that started a sub-agent, by the ids of its entries, for entries in the main file.
     sidechain: HashMap<String, String>,
     /// The ids of all entries but those of sub-agents, and the last one.
     seen: HashSet<String>,
@@ -89,7 +89,7 @@ pub(crate) struct Stored {
 
 impl Stored {
     pub(crate) fn new(session: &StoredSession) -> Self {
-        // Beside a sub-agent's file: which call began it.
+        // A file beside the sub-agent's own names the call that started it.
         let call = |path: &PathBuf| {
             let meta = fs::read(path.with_extension("meta.json")).ok()?;
             serde_json::from_slice::<Value>(&meta).ok()?.string("toolUseId")
@@ -106,7 +106,7 @@ impl Stored {
         }
     }
 
-    /// Whose entry it is: the call that began the sub-agent, or nobody knows which, or the main conversation's.
+    /// The owner of an entry: the call that started a sub-agent, an unknown call, or the main conversation.
     fn whose(&mut self, entry: &Entry, file: usize) -> Whose {
         if file == 0 && !entry.is_sidechain() {
             return Whose::Main;
@@ -159,7 +159,7 @@ impl Stored {
                 self.begin_turn(at, &mut out);
                 self.turn.is_idle = false;
             }
-            // A call that began a sub-agent and went on without it.
+            // A call that started a sub-agent in the background.
             let launched = entry.field("toolUseResult");
             if let ([call], true) = (results.as_slice(), launched.flag("isAsync")) {
                 self.codec.background.task_began(launched.text("agentId").unwrap_or_default(), call, true);
@@ -171,7 +171,7 @@ impl Stored {
             let data = one("summary", entry.words());
             out.events.push(note("compactSummary", Some("what was said before, in short".to_owned()), data));
         } else if let Some(origin) = other_speaker(entry) {
-            // Work in the background reports, and a turn of its own begins.
+            // Background work reports, and a new turn begins.
             self.next_turn(at, emitted, &mut out);
             self.turn.origin = Some(origin.to_owned());
             let text = entry.words();
@@ -193,7 +193,7 @@ impl Stored {
                 self.turn.at = Some(at);
             }
             Typed::Printed(text) => self.printed(text, at, out),
-            // A picture may come without a word.
+            // A prompt may be an image without text.
             Typed::Nothing if user_message(blocks, None).is_none() || entry.words().starts_with('<') => {}
             typed => {
                 let above = entry.text("parentUuid");
@@ -213,7 +213,7 @@ impl Stored {
         }
     }
 
-    /// What a command printed is the answer to it.
+    /// Treats the output of a command as the answer to it.
     fn printed(&mut self, text: String, at: Timestamp, out: &mut Step) {
         self.begin_turn(at, out);
         self.turn.is_idle = true;
@@ -263,7 +263,7 @@ impl Stored {
         let (kind, prompt) = (attachment.text("type").unwrap_or_default(), text_of(attachment.field("prompt")));
         let by_user = !attachment.flag("isMeta") && other_speaker(attachment).is_none();
         if kind == "queued_command" && by_user && !prompt.is_empty() {
-            // It joined the turn that ran, and waits for an answer.
+            // The prompt joined the running turn, and waits for an answer.
             self.begin_turn(at, out);
             self.turn.is_idle = false;
             out.events.extend(user_message(&[Block::text(prompt)], entry.string("uuid")));
@@ -304,7 +304,7 @@ impl Entries for Stored {
             (Whose::Main, _) => None,
             (Whose::Agent(call), _) => Some(call),
             (Whose::Unknown, "user" | "assistant") => {
-                // Nobody is known to have begun this sub-agent.
+                // The call that started this sub-agent is not known.
                 out.events.push(note("sidechain", None, entry.without_frame()));
                 return emitted.own(at, out);
             }
@@ -317,18 +317,18 @@ impl Entries for Stored {
             // A line in the stream's format, where it begins a turn.
             "system" if entry.text("subtype") == Some("init") => self.codec.init(entry.0.clone(), &mut out),
             "system" => self.system(&entry, at, &mut out),
-            // What surrounds a sub-agent is not the user's.
+            // Attachments of a sub-agent do not come from the user.
             "attachment" if main => self.attachment(&entry, at, &mut out),
             "attachment" => {}
             "cost-state" => self.cost = entry.field("totalCostUSD").and_then(Value::as_f64).or(self.cost),
-            // The conversation was named: by the user, by Claude, and in older versions.
+            // The title of the conversation: by the user, by Claude, or in the form of older versions.
             "summary" | "ai-title" | "custom-title" => {
                 let title = ["customTitle", "aiTitle", "summary"].into_iter().find_map(|key| entry.string(key));
                 out.events.push(note("title", title, Map::new()));
             }
             "permission-mode" => self.codec.mode_is(entry.string("permissionMode"), &mut out),
             kind if SILENT.contains(&kind) => {}
-            // The names of what Claude notes about a conversation have a hyphen; those of its stream have none.
+            // Entries about a conversation have a hyphen in their names; lines of the stream do not.
             kind if kind.contains('-') => out.events.push(note(kind, None, entry.without_frame())),
             "message" if prompt_of(&entry).is_some() => {
                 self.next_turn(at, emitted, &mut out);

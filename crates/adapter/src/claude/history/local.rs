@@ -1,23 +1,23 @@
-//! What the user typed, among all that stands in the user's name: prompts, commands that Claude ran itself, and what
-//! Claude wrote there.
+//! Tells what the user typed from other entries in the user's name: commands that Claude ran itself, and text that
+//! Claude wrote.
 
 use super::wire::{Entry, other_speaker};
 use crate::json::JsonFields as _;
 
-/// What a user entry is.
+/// The kind of a user entry.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Typed {
     /// A prompt, or a command as it was typed.
     Prompt(String),
-    /// What a command printed that Claude ran itself.
+    /// The output of a command that Claude ran itself.
     Printed(String),
-    /// Word that the user stopped the turn.
+    /// A note that the user stopped the turn.
     Stopped,
-    /// Nothing that anybody typed.
+    /// Text that nobody typed.
     Nothing,
 }
 
-/// What somebody typed in this text.
+/// The kind of this text.
 pub(super) fn typed(text: &str) -> Typed {
     let trimmed = text.trim();
     if trimmed.starts_with("[Request interrupted by user") {
@@ -52,7 +52,7 @@ pub(super) fn inside<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
     rest.split_once(&format!("</{tag}>")).map(|(inner, _)| inner)
 }
 
-/// The words of an entry that begins a turn, if it is one that a user typed.
+/// The text of an entry that begins a turn, if the user typed it.
 pub(super) fn prompt_of(entry: &Entry) -> Option<String> {
     let is_user = match entry.kind() {
         "user" => entry.message().is_some(),

@@ -1,4 +1,4 @@
-//! The turns of a stored conversation, which Claude does not store: what they used, and how each came to an end.
+//! The turns of a stored conversation: their usage and their ends, which Claude does not store.
 
 use multitap_event::{Timestamp, TokenUsage, TurnEnd, TurnStatus};
 
@@ -13,17 +13,17 @@ use crate::json::JsonFields as _;
 #[derive(Default)]
 pub(super) struct Turn {
     began: Option<Timestamp>,
-    /// When the last of it was written.
+    /// The time of its last entry.
     pub(super) at: Option<Timestamp>,
-    /// The model's messages, each counted once however many entries it has.
+    /// Usage of the model's messages, each counted once however many entries it has.
     used: Option<TokenUsage>,
     message: Option<(Option<String>, TokenUsage)>,
-    /// What was said last.
+    /// The last message.
     pub(super) words: Option<String>,
-    /// What the agent said or did last leaves nothing to wait for.
+    /// Whether the agent's last message or call leaves nothing to wait for.
     pub(super) is_idle: bool,
     pub(super) stopped: bool,
-    /// What began it, if the user did not.
+    /// The cause of the turn, if it was not a prompt.
     pub(super) origin: Option<String>,
     pub(super) duration: Option<u64>,
 }
@@ -37,7 +37,7 @@ impl Stored {
         self.turn.at = Some(at);
     }
 
-    /// Emits the end of the turn, at the time of the last that belonged to it.
+    /// Emits the end of the turn, with the time of its last entry.
     pub(super) fn end_turn(&mut self, at: Timestamp) -> Option<(Timestamp, Step)> {
         if !self.codec.emit.turns.is_open() {
             return None;
@@ -68,7 +68,7 @@ impl Stored {
         Some((at, out))
     }
 
-    /// Another turn begins; the one that runs is over.
+    /// Ends the running turn; another one begins.
     pub(super) fn next_turn(&mut self, at: Timestamp, emitted: &mut EntryEvents, out: &mut Step) {
         if let Some((at, step)) = self.end_turn(at) {
             emitted.before(at, step);
@@ -78,7 +78,7 @@ impl Stored {
 }
 
 impl Turn {
-    /// A message, or another part of it, came from the model.
+    /// A message of the model, or another part of it.
     pub(super) fn model_spoke(&mut self, entry: &Entry, blocks: &[Block]) {
         let usage = entry.message().field("usage").filter(|usage| usage.is_object());
         if let Some(usage) = usage.filter(|_| entry.model().is_some()) {
@@ -98,7 +98,7 @@ impl Turn {
         }
     }
 
-    /// The model's message is complete; what it used is added.
+    /// Adds the usage of the model's message, which is complete.
     fn count(&mut self) {
         if let Some((_, usage)) = self.message.take() {
             self.used = Some(self.used.map_or(usage, |before| before.plus(usage)));

@@ -1,5 +1,4 @@
-//! The entries of Claude's store, as far as they say something about themselves. The messages in them are those of
-//! its stream.
+//! The entries of Claude's store: the fields that describe an entry. The messages in them are those of the stream.
 
 use multitap_event::Timestamp;
 use serde::Deserialize;
@@ -25,12 +24,12 @@ impl Entry {
         self.text("type").unwrap_or_default()
     }
 
-    /// A message, of which the model's carry more.
+    /// The message of the entry. Messages of the model have more fields.
     pub(super) fn message(&self) -> Option<&Value> {
         self.field("message").filter(|message| message.is_object())
     }
 
-    /// All of its text. Messages that stand on their own, as in older descriptions, and `system` entries have content.
+    /// All text of the entry. `system` entries, and messages of older formats, have `content` directly.
     pub(super) fn words(&self) -> String {
         text_of(self.message().map_or(self.field("content"), |message| message.field("content")))
     }
@@ -43,18 +42,18 @@ impl Entry {
         self.message().string("model").or(self.string("model")).filter(|model| model != NO_MODEL)
     }
 
-    /// What a sub-agent said and did.
+    /// Whether the entry belongs to a sub-agent.
     pub(super) fn is_sidechain(&self) -> bool {
         self.flag("isSidechain")
     }
 
-    /// Claude's own words in the user's name.
+    /// Whether Claude wrote it in the user's name.
     pub(super) fn is_meta(&self) -> bool {
         self.flag("isMeta")
     }
 }
 
-/// Who spoke, when it was not the user.
+/// The speaker, if it was not the user.
 pub(super) fn other_speaker<'a>(fields: impl JsonFields<'a>) -> Option<&'a str> {
     let kind = fields.field("origin").text("kind")?;
     (!matches!(kind, "" | "user" | "human" | "unclassified")).then_some(kind)

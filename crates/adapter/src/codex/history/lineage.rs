@@ -1,5 +1,5 @@
-//! Where the beginning of a forked conversation is: a fork's file holds only what came after the fork, and names the
-//! conversation before it, which may be a fork itself. Older versions copied what came before instead.
+//! Finds the beginning of a forked conversation. A fork's file contains only what came after the fork, and names the
+//! earlier conversation, which may be a fork itself. Older versions copied the earlier conversation instead.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -16,9 +16,9 @@ use crate::history::file::{self, Lines, name};
 /// The files of Codex's store.
 #[derive(Debug, Default)]
 pub(super) struct Store {
-    /// Each with whether it is archived.
+    /// The files, and whether each is archived.
     pub(super) files: Vec<(PathBuf, bool)>,
-    /// The place of a conversation's file among them.
+    /// The index of a conversation's file in `files`.
     by_id: HashMap<String, usize>,
 }
 
@@ -49,10 +49,10 @@ impl Store {
     }
 }
 
-/// What the conversations of a store are called. Each file is looked at once, however many forks it has.
+/// The titles of a store's conversations. Each file is read once, however many forks it has.
 pub(super) struct Titles<'a> {
     store: &'a Store,
-    /// What was said first in a conversation, its elders included.
+    /// The first message of a conversation, or of the conversations that it was forked from.
     known: HashMap<PathBuf, Option<String>>,
 }
 
@@ -61,10 +61,10 @@ impl<'a> Titles<'a> {
         Self { store, known: HashMap::new() }
     }
 
-    /// What was said first before a conversation's own file.
+    /// The first message in the conversations that a file was forked from.
     pub(super) fn of_elders(&mut self, path: &Path) -> Option<String> {
         let mut elders = Vec::new();
-        // Broken files may name each other.
+        // Broken files may name each other in a circle.
         let mut met = HashSet::from([path]);
         let mut title = None;
         let mut next = self.parent(path);
@@ -88,14 +88,14 @@ impl<'a> Titles<'a> {
     }
 }
 
-/// The files before a conversation's own.
+/// The files with the beginning of a forked conversation.
 #[derive(Debug, Default)]
 pub(super) struct Lineage {
     /// The eldest first.
     elders: Vec<Elder>,
-    /// The conversation in which the beginning would be, if it is not there.
+    /// The conversation that contains the beginning, if its file is missing.
     pub(super) missing: Option<String>,
-    /// When the eldest began.
+    /// The time at which the first of them began.
     pub(super) began: Option<Timestamp>,
 }
 
@@ -105,7 +105,7 @@ struct Elder {
     until: Until,
 }
 
-/// Up to where an elder's entries belong to the fork.
+/// The point up to which the entries of an earlier conversation belong to the fork.
 #[derive(Debug, Clone, Copy, Default)]
 struct Until {
     ordinal: Option<u64>,
@@ -113,7 +113,7 @@ struct Until {
 }
 
 impl Until {
-    /// A fork of a fork may go back to before the first one.
+    /// The earlier of two limits: a fork of a fork may go back to before the first fork.
     fn or_earlier(self, other: Self) -> Self {
         let ordinal = [self.ordinal, other.ordinal].into_iter().flatten().min();
         Self { ordinal, time: [self.time, other.time].into_iter().flatten().min() }
@@ -133,13 +133,13 @@ impl Until {
 }
 
 impl Lineage {
-    /// Of a file. Only for a fork the store is looked through, by the names of its files.
+    /// The lineage of a file. The store is searched, by file names, only if the file is a fork.
     pub(super) fn of(path: &Path) -> Self {
         let mut lineage = Self::default();
         let Some(mut beginning) = Beginning::of(path) else { return lineage };
         let store = Store::around(path);
         let mut until = Until::default();
-        // Broken files may name each other.
+        // Broken files may name each other in a circle.
         let mut met = HashSet::from([path]);
         loop {
             until = until.or_earlier(beginning.until);
@@ -164,10 +164,10 @@ impl Lineage {
         self.elders.is_empty()
     }
 
-    /// The lines of the whole conversation, of which this is the last file.
+    /// The lines of the whole conversation that ends with the file `own`.
     pub(super) fn lines(&self, own: &Path) -> io::Result<Lines> {
         let own = plain_lines(own)?;
-        // Each is opened when it is needed: a conversation may have more files than a process may have open.
+        // Each file is opened when it is needed: a conversation may have more files than a process may open.
         let elders = self.elders.clone().into_iter().flat_map(|Elder { path, until }| {
             let lines = plain_lines(&path).unwrap_or_else(|error| Box::new(std::iter::once(Err(error))));
             lines.take_while(move |line| !matches!(line, Ok(Line::Text(text)) if until.is_past(text)))
@@ -176,7 +176,7 @@ impl Lineage {
     }
 }
 
-/// What the head of a fork's file says of the beginning.
+/// The part of a fork's head that describes where it was forked.
 struct Beginning {
     parent: String,
     until: Until,
@@ -204,7 +204,7 @@ impl Beginning {
         .ok()?;
         let mut heads = entries.into_iter().map_while(|entry| entry.payload.filter(|_| entry.kind == "session_meta"));
         let own = heads.next()?;
-        // After its own head, the head of the conversation that was copied: nothing is missing.
+        // If the copied conversation's head follows the file's own, nothing is missing.
         let is_whole = own.forked_from_ordinal_exclusive.is_none() && heads.next().is_some();
         let time = own.timestamp.as_deref().and_then(Timestamp::parse);
         let until = Until { ordinal: own.forked_from_ordinal_exclusive, time };

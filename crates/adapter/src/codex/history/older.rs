@@ -1,19 +1,19 @@
-//! Entries that older versions wrote, as the entries that they would be now: the bare lines of the first stored
-//! sessions, and logs of the protocol before threads (`newConversation`, `sendUserMessage`, `codex/event/…`; earlier
-//! still `createThread`, `createTurn`).
+//! Converts entries of older versions to the entries of today: the bare lines of the first stored sessions, and logs of
+//! the protocol before threads (`newConversation`, `sendUserMessage`, `codex/event/…`; earlier still `createThread`,
+//! `createTurn`).
 
 use serde_json::{Map, Value, json};
 
 use crate::codex::wire::Fields;
 use crate::json::JsonFields as _;
 
-/// An entry, and whether it is in the file in this form.
+/// An entry, and whether the file contains it in this form.
 pub(super) struct Entry {
     pub(super) fields: Fields,
     pub(super) as_written: bool,
 }
 
-/// Reads a line; one that is no object has no fields.
+/// Parses a line; a line that is not an object has no fields.
 pub(super) fn entry(line: &str) -> Entry {
     let written: Fields = serde_json::from_str(line).unwrap_or_default();
     let older = match (written.text("type"), written.text("method")) {
@@ -22,7 +22,7 @@ pub(super) fn entry(line: &str) -> Entry {
         }
         (None, Some(method)) => of_call(method, &written),
         (None, None) if written.get("recordType").is_some() => Some(of("world_state", &written, written.0.clone())),
-        // The head of the oldest files: who and when, and no type.
+        // The head of the oldest files: id and time, but no type.
         (None, None) if written.get("id").is_some() && written.get("timestamp").is_some() => {
             Some(of("session_meta", &written, written.0.clone()))
         }
@@ -55,7 +55,7 @@ fn is_response_item(kind: &str) -> bool {
     )
 }
 
-/// What a client asked, or an event.
+/// An event, or a request of the client, as an entry.
 fn of_call(method: &str, written: &Fields) -> Option<Fields> {
     let params = written.fields("params");
     if method.starts_with("codex/event/") {
@@ -65,7 +65,7 @@ fn of_call(method: &str, written: &Fields) -> Option<Fields> {
     match method {
         "newConversation" | "resumeConversation" | "createThread" | "resumeThread" => {
             let mut about = params.0;
-            // Of a conversation that is resumed: its id is the same.
+            // For a resumed conversation: it keeps its id.
             let id = ["conversationId", "conversation_id", "threadId", "thread_id"].into_iter();
             let id = id.filter_map(|key| about.shift_remove(key)).next();
             about.extend(id.map(|id| ("id".to_owned(), id)));
@@ -85,7 +85,7 @@ fn of_call(method: &str, written: &Fields) -> Option<Fields> {
             let message = json!({ "type": "message", "role": "user", "content": content });
             Some(of("response_item", written, Fields::of(Some(&message)).0))
         }
-        // These ask the client.
+        // These are requests to the client.
         "execCommandApproval" | "applyPatchApproval" => None,
         _ if method.contains('/') => None,
         other => {
@@ -96,7 +96,7 @@ fn of_call(method: &str, written: &Fields) -> Option<Fields> {
     }
 }
 
-/// What a client was answered: the conversation is open.
+/// The reply to a client that a conversation is open, as an entry.
 fn of_reply(written: &Fields) -> Option<Fields> {
     let mut about = written.fields("result").0;
     let id = ["conversationId", "threadId", "thread_id"].into_iter().find_map(|key| about.shift_remove(key))?;
@@ -104,7 +104,7 @@ fn of_reply(written: &Fields) -> Option<Fields> {
     Some(of("session_meta", written, about))
 }
 
-/// The folder, where only what Codex said to the model reports it.
+/// The folder, from Codex's description of the environment for the model; some files report it only there.
 pub(super) fn folder_told(entry: &Fields) -> Option<String> {
     let payload = entry.fields("payload");
     let mut parts = payload.list("content").iter().filter_map(|part| part.text("text"));

@@ -26,7 +26,7 @@ use crate::line::unrecognized;
 /// A conversation in Gemini's store.
 pub(crate) struct Stored {
     pub(super) emit: Emitter,
-    /// What was emitted of each message.
+    /// The emitted part of each message.
     messages: HashMap<String, Known>,
     /// Calls whose end was reported.
     pub(super) ended: HashSet<String>,
@@ -34,7 +34,7 @@ pub(crate) struct Stored {
     pub(super) turn: Turn,
 }
 
-/// What was emitted of a message.
+/// The emitted part of a message.
 #[derive(Default)]
 struct Known {
     text: String,
@@ -44,11 +44,11 @@ struct Known {
 
 #[derive(Default)]
 pub(super) struct Turn {
-    /// When the last of it was written.
+    /// The time of its last record.
     at: Option<Timestamp>,
     used: Option<TokenUsage>,
     pub(super) words: Option<String>,
-    /// The model has answered, and nothing is waited for.
+    /// The model has answered, and no call is open.
     pub(super) is_idle: bool,
     error: Option<String>,
 }
@@ -72,7 +72,7 @@ impl Stored {
         self.turn.at = Some(at);
     }
 
-    /// Emits the end of the turn, at the time of the last that belonged to it.
+    /// Emits the end of the turn, with the time of its last record.
     fn end_turn(&mut self, emitted: &mut Vec<Draft>) {
         if !self.emit.turns.is_open() {
             return;
@@ -116,7 +116,7 @@ impl Stored {
 
     fn message(&mut self, message: &Value, at: Timestamp, emitted: &mut EntryEvents) {
         let own = message.text("timestamp").and_then(Timestamp::parse);
-        // What is written again keeps its first time, but is news only now.
+        // A message that is written again keeps its first time; its new part is emitted only now.
         let is_known = message.text("id").is_some_and(|id| self.messages.contains_key(id));
         let at = own.filter(|_| !is_known).or(self.turn.at).unwrap_or(at);
         let id = message.string("id").unwrap_or_else(|| {
@@ -159,7 +159,7 @@ impl Stored {
         if emitted.own.is_empty() {
             self.end_turn(&mut emitted.before);
         } else {
-            // All in one document: what came before is in the same record.
+            // In a single document, the earlier messages are in the same record.
             self.end_turn(&mut emitted.own);
         }
         self.begin_turn(at, out);
@@ -261,7 +261,7 @@ impl Entries for Stored {
     }
 }
 
-/// Whether we know what a record is for.
+/// Whether the record is of a known type.
 fn is_known(record: &Value) -> bool {
     let is_text = |key| record.text(key).is_some();
     is_text("sessionId") || record.object("$set").is_some() || is_text("$rewindTo") || is_text("type")

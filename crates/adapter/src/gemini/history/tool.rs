@@ -1,4 +1,4 @@
-//! Tool calls in a stored conversation: with their results, or as an answer without a call.
+//! Tool calls in a stored conversation: with their results, or results without a call.
 
 use multitap_event::{FileChange, FileChangeType, Timestamp, ToolOutcome};
 use serde_json::{Map, Value};
@@ -28,7 +28,7 @@ impl Stored {
             Some("success") => ToolOutcome::Completed,
             Some("error") => ToolOutcome::Failed,
             Some("cancelled") => ToolOutcome::Cancelled,
-            // It was still at work.
+            // The call was still running.
             _ => return,
         };
         let mut responses = call.result.as_array().into_iter().flatten();
@@ -39,7 +39,7 @@ impl Stored {
         self.over(&call.id, outcome, said, change, at, out);
     }
 
-    /// A tool's answer. Of a call that was refused or could not be made, it is all there is.
+    /// The result of a tool. For a call that was denied or could not be made, the file has nothing else.
     pub(super) fn answered(&mut self, response: &Map<String, Value>, at: Timestamp, out: &mut Step) {
         let word = |key: &str| response.string(key).unwrap_or_default();
         let id = word("id");
@@ -80,7 +80,7 @@ impl Stored {
     }
 }
 
-/// What a tool answered, as text.
+/// The result of a tool, as text.
 fn answer(response: &Value) -> String {
     let text = ["output", "error", "content"].into_iter().find_map(|key| response.string(key));
     text.unwrap_or_else(|| response.to_string())

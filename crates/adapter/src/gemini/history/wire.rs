@@ -22,14 +22,14 @@ pub(super) struct ToolCall {
     pub(super) description: Option<String>,
 }
 
-/// What a record says, as far as it is a message.
+/// The content of a record that is a message.
 pub(super) trait StoredMessage<'a>: JsonFields<'a> {
     /// Who speaks.
     fn speaker(self) -> Option<&'a str> {
         self.text("type")
     }
 
-    /// All of its text, as the user saw it.
+    /// All text of the message, as the user saw it.
     fn words(self) -> String {
         text_of(self.field("displayContent").or(self.field("content")))
     }
@@ -39,7 +39,7 @@ pub(super) trait StoredMessage<'a>: JsonFields<'a> {
         self.list("content").iter().filter_map(|part| part.object(key)).collect()
     }
 
-    /// Whether it is something that the user said: not what Gemini put there, nor what a tool answered.
+    /// Whether it is a prompt of the user, not text that Gemini added or the result of a tool.
     fn is_prompt(self) -> bool {
         let text = text_of(self.field("content"));
         let first = text.trim().lines().next().unwrap_or_default();
@@ -47,7 +47,7 @@ pub(super) trait StoredMessage<'a>: JsonFields<'a> {
         self.speaker() == Some("user") && (!own || !self.parts("inlineData").is_empty())
     }
 
-    /// Whether it is something that somebody said.
+    /// Whether the record is a message of the user or the model.
     fn is_said(self) -> bool {
         self.is_prompt() || self.speaker() == Some("gemini")
     }
