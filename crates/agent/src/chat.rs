@@ -54,7 +54,7 @@ pub(crate) enum ChatError {
 /// Where conversations are stored.
 #[derive(Debug, Clone)]
 pub(crate) struct ChatStore {
-    /// Without it, nothing is stored.
+    /// The folder of conversations; `None` if nothing is stored.
     home: Option<PathBuf>,
 }
 
@@ -185,7 +185,7 @@ impl ChatStore {
     }
 }
 
-/// Where the named chats of one owner and one workspace root are: `saved/OWNER/+home/+user/+project`.
+/// The folder of the named chats of one owner and one workspace root: `saved/OWNER/+home/+user/+project`.
 fn drawer(home: &Path, owner: &ChatOwner, root: &Path) -> PathBuf {
     let mut path = home.join(SAVED).join(owner.folder());
     for part in root.components() {

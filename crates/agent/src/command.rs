@@ -31,11 +31,11 @@ pub(crate) struct Simple {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Word {
     pub(crate) text: String,
-    /// The shell expands it to file names.
+    /// Whether the shell expands the word to file names.
     pub(crate) glob: bool,
-    /// It begins with a `~` that the shell replaces by a home folder.
+    /// Whether the word begins with a `~` that the shell replaces by a home folder.
     home: bool,
-    /// Part of it was quoted, so it is not a keyword of the shell.
+    /// Whether part of the word was quoted, so that it is not a keyword of the shell.
     quoted: bool,
 }
 
@@ -91,7 +91,7 @@ impl Simple {
         self.words.get(1..).unwrap_or_default()
     }
 
-    /// Whether it begins with these words, each without expansion.
+    /// Whether the command begins with these words, each without expansion.
     pub(crate) fn begins_with(&self, words: &[String]) -> bool {
         let is = |(word, expected): (&Word, &String)| !word.glob && word.text == *expected;
         self.words.len() >= words.len() && self.words.iter().zip(words).all(is)
@@ -321,7 +321,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether it is an assignment (`NAME=…`, `NAME+=…` or `NAME[…]=…`), quoted or not.
+/// Whether the word is an assignment (`NAME=…`, `NAME+=…` or `NAME[…]=…`), quoted or not.
 fn assigns(word: &str) -> bool {
     let Some((name, _)) = word.split_once('=') else { return false };
     let name = name.strip_suffix('+').unwrap_or(name);

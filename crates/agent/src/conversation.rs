@@ -46,7 +46,7 @@ impl Message {
     }
 }
 
-/// A part of what the model said.
+/// A part of a message of the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub(crate) enum Part {
@@ -55,7 +55,7 @@ pub(crate) enum Part {
     },
     Thought {
         text: String,
-        /// By which the provider recognises its own thought.
+        /// The signature by which the provider recognises its own thought.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
     },
@@ -77,7 +77,7 @@ pub(crate) struct Call {
     /// The model's id for it; unique within one reply only.
     pub(crate) id: String,
     pub(crate) name: String,
-    /// An object; anything else is what the model sent instead of one.
+    /// An object; if the model sent anything else, that value.
     pub(crate) arguments: Value,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) signature: Option<String>,

@@ -42,7 +42,7 @@ impl Gate {
                 Ok(()) => Ok(edited),
                 Err(why) => Err(why),
             });
-            reply.send(judged).ok(); // whoever asked has gone: nothing was settled
+            reply.send(judged).ok(); // the session is gone: nothing was settled
         }
     }
 
@@ -55,7 +55,7 @@ impl Gate {
             _ => false,
         };
         if same(&question.details, &edited.details) {
-            // The agent checked this one itself.
+            // The agent checks this kind of call itself.
             return Ok(());
         }
         if mode == Some(ApprovalMode::Plan) {

@@ -29,7 +29,7 @@ pub(crate) enum Job {
     Mcp(Mcp),
 }
 
-/// What a job would touch.
+/// The access that a job needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Access<'a> {
     /// Nothing but the agent's own state.
@@ -93,7 +93,7 @@ impl Job {
         }
     }
 
-    /// What a question about it shows.
+    /// The details of a question about the job.
     pub(crate) fn details(&self) -> Details {
         match self {
             Self::Change(change) => change.details(),
@@ -115,7 +115,7 @@ impl Job {
         }
     }
 
-    /// What an answer may change.
+    /// The edits that an answer may make.
     pub(crate) fn edits(&self) -> Vec<Edit> {
         match self {
             Self::Change(change) => change.edits(),
@@ -139,7 +139,7 @@ impl Job {
         }
     }
 
-    /// The same job when the user runs it and not the model.
+    /// The job as the user runs it, not the model.
     pub(crate) fn by_user(self) -> Self {
         match self {
             Self::Shell(command) => Self::Shell(command.by_user()),
@@ -147,7 +147,7 @@ impl Job {
         }
     }
 
-    /// The same job with other content: another text for the file, another command.
+    /// The job with other content: another text for the file, another command.
     pub(crate) fn with_content(self, content: String) -> Result<Self, TakesNoContent> {
         match self {
             Self::Change(change) => Ok(Self::Change(change.with_content(content))),

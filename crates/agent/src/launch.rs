@@ -1,4 +1,4 @@
-//! From a session's configuration to an agent that runs.
+//! Starts an agent from a session's configuration.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -30,10 +30,10 @@ use crate::tools::files::Files;
 use crate::tools::shell::{Shell, Surroundings};
 use crate::workspace::Workspace;
 
-/// How many questions of MCP servers may wait to be put to the user; further ones are cancelled.
+/// Maximum number of pending requests of MCP servers to the user; further ones are cancelled.
 const ASKS: usize = 32;
 
-/// What the agent needs beside the session's own configuration.
+/// The agent's dependencies besides the session's configuration.
 #[derive(Clone)]
 pub struct Setup {
     /// How the programs that tools start are supervised.

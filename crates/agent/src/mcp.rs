@@ -44,7 +44,7 @@ pub(crate) struct Servers {
     stop: CancellationToken,
 }
 
-/// What servers are started with.
+/// The settings with which servers are started.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerContext {
     pub(crate) keeper: Keeper,
@@ -54,9 +54,9 @@ pub(crate) struct ServerContext {
     pub(crate) folder: PathBuf,
     /// Added to the environment of every server.
     pub(crate) env: BTreeMap<String, String>,
-    /// Servers of this process, by name: their settings say how their tools are used, the pipe how they are reached.
+    /// Servers of this process, by name. Their settings say how their tools are used; the pipe connects to them.
     pub(crate) pipes: BTreeMap<String, McpPipe>,
-    /// Where servers put what they ask the user for.
+    /// Queue for requests of servers to the user.
     pub(crate) asks: mpsc::Sender<Asked>,
 }
 

@@ -19,7 +19,7 @@ const MOST_OF_ALL: usize = 256 * 1024;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Memory {
     pub(crate) files: Vec<Remembered>,
-    /// What was not read, and why; for people.
+    /// The files that were not read, with reasons; for people.
     pub(crate) left_out: Vec<String>,
 }
 
@@ -47,7 +47,7 @@ impl Memory {
         memory
     }
 
-    /// As it is sent to the model: each file under its name.
+    /// The memory as it is sent to the model: each file under its name.
     pub(crate) fn text(&self) -> String {
         let file = |file: &Remembered| {
             let cut = if file.cut { "\n[… the rest is left out: the file is too long …]" } else { "" };

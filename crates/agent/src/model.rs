@@ -1,4 +1,4 @@
-//! What answers: a provider's model, or the rehearsal that needs no network.
+//! Models: a provider's, or the rehearsal, which needs no network.
 //!
 //! One request in, pieces of a reply out. Knows nothing of turns, running tools or permissions.
 
@@ -36,7 +36,7 @@ pub(crate) struct Request {
 pub(crate) enum Delta {
     Text(String),
     Thought(String),
-    /// By which the provider recognises the thought before it.
+    /// The signature by which the provider recognises the thought before it.
     Signature(String),
     Call(Call),
 }
@@ -45,7 +45,7 @@ pub(crate) enum Delta {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Reply {
     pub(crate) usage: Option<TokenUsage>,
-    /// Why it is shorter than it should be, such as a length limit; for people.
+    /// Why the reply is incomplete, such as a length limit; for people.
     pub(crate) cut_short: Option<String>,
 }
 
@@ -67,7 +67,7 @@ pub(crate) enum ModelErrorKind {
     Key,
     UnknownModel,
     RateLimited,
-    /// A problem of the provider's own.
+    /// The provider has a problem.
     Overloaded,
     /// The connection could not be made, or broke.
     Connection,
@@ -77,7 +77,7 @@ pub(crate) enum ModelErrorKind {
     Refused,
 }
 
-/// A provider that asks for a longer wait has refused.
+/// Longest wait for a retry. If a provider asks for a longer one, the request has failed.
 const MOST_WAIT: Duration = Duration::from_secs(5 * 60);
 
 impl ModelError {

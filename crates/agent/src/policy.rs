@@ -27,7 +27,7 @@ pub(crate) enum Verdict {
     Deny(String),
 }
 
-/// What an "always" answer allows from now on.
+/// The rules that an "always" answer creates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Always {
     pub(crate) rules: Vec<Rule>,
@@ -55,7 +55,7 @@ impl Policy {
         Self { mode, allow, block, unread: Vec::new(), trust: Trust::Trusted, read_only: false, protected: Vec::new() }
     }
 
-    /// The policy beside an agent with rules of its own: its block rules as that agent spells them.
+    /// The policy for an agent that has its own rules: only the block rules, as that agent spells them.
     pub(crate) fn beside_agent(mode: ApprovalMode, blocked: &[String]) -> Self {
         let mut policy = Self::new(mode, Vec::new(), Vec::new());
         for text in blocked {
@@ -69,21 +69,21 @@ impl Policy {
         policy
     }
 
-    /// The same, in a folder that may be trusted or not.
+    /// The policy for a folder that may be trusted or not.
     #[must_use]
     pub(crate) fn in_folder(mut self, trust: Trust) -> Self {
         self.trust = trust;
         self
     }
 
-    /// The same, in a sandbox in which nothing may be written.
+    /// The policy for a sandbox in which nothing may be written.
     #[must_use]
     pub(crate) fn reading_only(mut self) -> Self {
         self.read_only = true;
         self
     }
 
-    /// The same, in a sandbox in which these folders may not be changed.
+    /// The policy for a sandbox in which these folders may not be changed.
     #[must_use]
     pub(crate) fn protecting(mut self, folders: &[PathBuf]) -> Self {
         let real = |folder: &PathBuf| folder.canonicalize().unwrap_or_else(|_| folder.clone());
@@ -134,7 +134,7 @@ impl Policy {
             }
         }
         if self.mode == ApprovalMode::Plan {
-            // Reading is part of planning, but nobody allowed this command yet.
+            // Reading is part of planning, but this command was not allowed yet.
             return match self.is_read_only(access) {
                 true => Verdict::Ask,
                 false => Verdict::Deny("the session is in plan mode: look and plan, change nothing".to_owned()),
@@ -151,7 +151,7 @@ impl Policy {
         }
     }
 
-    /// Whether a rule or the mode lets it run.
+    /// Whether a rule or the mode lets the job run without asking.
     fn unasked(&self, tool: &str, access: Access<'_>) -> bool {
         let by_rule = match access {
             Access::Shell { command, .. } => shell::allowed(&self.allow, command),

@@ -59,7 +59,7 @@ pub(crate) struct RunnerParts {
     pub(crate) toolbox: Toolbox,
     /// Status changes of MCP servers.
     pub(crate) servers: mpsc::Receiver<ServerChange>,
-    /// What MCP servers ask the user for.
+    /// Requests of MCP servers to the user.
     pub(crate) asks: mpsc::Receiver<Asked>,
     pub(crate) own: Vec<CustomCommand>,
     pub(crate) memory: Memory,
@@ -81,7 +81,7 @@ pub(crate) struct Runner {
     toolbox: Toolbox,
     servers: mpsc::Receiver<ServerChange>,
     asks: mpsc::Receiver<Asked>,
-    /// Who waits for the answers to what MCP servers ask.
+    /// Requests of MCP servers that wait for the user's answer.
     elicited: BTreeMap<QuestionId, oneshot::Sender<ElicitationAnswer>>,
     own: Vec<CustomCommand>,
     memory: Memory,
@@ -101,10 +101,10 @@ pub(crate) struct Runner {
     patience: Option<Instant>,
     /// The user runs the call that is being prepared, so it is not asked about.
     by_user: bool,
-    /// The last attempt to store the conversation failed.
+    /// Whether the last attempt to store the conversation failed.
     unkept: bool,
-    /// Prompts that arrived during a turn and came too late to steer it: each begins a turn of its own, which its
-    /// sender does not know yet.
+    /// Prompts that arrived during a turn and came too late to steer it: each begins its own turn. Their senders do not
+    /// know that yet.
     waiting: VecDeque<Prompt>,
     last: Option<TurnStatus>,
     usage: Option<TokenUsage>,
@@ -165,7 +165,7 @@ impl Runner {
     /// Runs until its command channel or its event channel closes.
     pub(crate) async fn run(mut self) {
         if self.converse().await.is_ok() {
-            self.close().await.ok(); // nobody is left to tell
+            self.close().await.ok(); // nobody is left to report to
         }
         self.stop.cancel();
         self.workers.shutdown().await;
@@ -196,7 +196,7 @@ impl Runner {
                 Some(ended) = self.workers.join_next() => {
                     if let Err(error) = ended && error.is_panic() {
                         tracing::error!(%error, "a worker of the built-in agent failed");
-                        // Its result will never be reported: the turn must not wait for it.
+                        // The failed part will not report its result: the turn must not wait for it.
                         self.warn("a part of the built-in agent failed; the turn is stopped").await?;
                         self.step(Input::Cancel).await?;
                     }
@@ -283,9 +283,9 @@ impl Runner {
         self.tell(EventKind::SessionEnded(end)).await
     }
 
-    /// An MCP server asks the user for something, or no longer does.
+    /// An MCP server asks the user, or withdraws its request.
     async fn elicit(&mut self, asked: Asked) -> Result<(), OwnerGone> {
-        // Between turns nobody expects a question: dropping it cancels it.
+        // Between turns no questions are expected: dropping it cancels it.
         if !self.machine.is_busy() {
             return Ok(());
         }
@@ -298,7 +298,7 @@ impl Runner {
         }
     }
 
-    /// Lets the machine take a step and carries out what it says.
+    /// Gives the machine an input and carries out its effects.
     async fn step(&mut self, input: Input) -> Result<(), OwnerGone> {
         let was_busy = self.machine.is_busy();
         let effects = {
@@ -326,7 +326,7 @@ impl Runner {
             Effect::Always { option, tool, job } => self.always(&option, &tool, &job).await?,
             Effect::Answer(question, answer) => {
                 if let Some(reply) = self.elicited.remove(&question) {
-                    reply.send(answer).ok(); // the server took the question back, or is gone
+                    reply.send(answer).ok(); // the server withdrew the request, or is gone
                 }
             }
             Effect::SumUp => self.sum_up(),
@@ -389,7 +389,7 @@ impl Runner {
         self.kept(kept).await
     }
 
-    /// If the conversation cannot be stored, the session goes on and says so once: on a full disk short lines may
+    /// If the conversation cannot be stored, the session goes on and reports it once: on a full disk, short lines may
     /// still fit where longer ones do not.
     async fn kept(&mut self, kept: Result<(), ChatError>) -> Result<(), OwnerGone> {
         match kept {

@@ -26,7 +26,7 @@ pub const SANDBOXED: &str = "__sandboxed";
 /// Time limit of a trial, which normally takes milliseconds.
 const TRIAL: Duration = Duration::from_secs(10);
 
-/// What is enforced, and how.
+/// The parts of the sandbox that are enforced, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Enforced {
@@ -71,7 +71,7 @@ impl fmt::Display for Enforced {
     }
 }
 
-/// How much has to be enforced.
+/// Which part of the sandbox must be enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Enforcement {
     /// Everything that was requested.
@@ -170,7 +170,7 @@ impl Sandbox {
         self.enforced
     }
 
-    /// The same program, in the sandbox.
+    /// Changes the program to run in the sandbox.
     pub(crate) fn wrap(&self, program: Program) -> Program {
         self.wrapped(program, self.enforced)
     }
@@ -192,7 +192,7 @@ impl Sandbox {
         Program { program: self.binary.clone(), args, ..program }
     }
 
-    /// Tries the sandbox; on failure, why it does not work.
+    /// Tries the sandbox. On failure, returns why it does not work.
     async fn works(&self, enforced: Enforced, keeper: &Keeper) -> Result<Result<(), String>, SandboxError> {
         let nothing = Program {
             program: "sh".into(),

@@ -1,4 +1,4 @@
-//! What each file was like when the model last saw it, so that no later change is overwritten unseen.
+//! The state of each file when the model last saw it, so that no later change is overwritten unseen.
 
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
@@ -14,17 +14,17 @@ const MOST_FILES: usize = 10_000;
 /// Larger files are compared by length and modification time only.
 const MOST_HASHED: u64 = 64 * 1024 * 1024;
 
-/// What identifies the state of a file.
+/// Identifies the state of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stamp {
     length: u64,
     modified: Option<SystemTime>,
-    /// Hash of the content, where all of it was read.
+    /// Hash of the content, if all of it was read.
     hash: Option<[u8; 32]>,
 }
 
 impl Stamp {
-    /// Of an open file that was not read yet; reads it unless it is huge.
+    /// The stamp of an open file that was not read yet; reads the file unless it is huge.
     pub(crate) fn of(mut file: File) -> io::Result<Self> {
         let metadata = file.metadata()?;
         if metadata.len() > MOST_HASHED {
@@ -40,7 +40,7 @@ impl Stamp {
         }
     }
 
-    /// Of a file with this content.
+    /// The stamp of a file with this content.
     pub(crate) fn holding(text: &[u8]) -> Self {
         let length = u64::try_from(text.len()).unwrap_or(u64::MAX);
         Self { length, modified: None, hash: Some(Sha256::digest(text).into()) }

@@ -43,7 +43,7 @@ pub struct UserShell {
     pub keeper: Keeper,
     /// Added to the user's own environment.
     pub environment: BTreeMap<String, String>,
-    /// Variables hidden from them.
+    /// Variables hidden from the commands.
     pub hidden_env: Vec<String>,
     /// Block rules, as the agent spells them (`--block-tool`) or as our own settings do.
     pub blocked: Vec<String>,
@@ -64,7 +64,7 @@ pub fn shell_lines(link: AgentLink, shell: UserShell, tasks: &TaskTracker) -> Ag
     owners
 }
 
-/// Stands between the owner of a session and its agent.
+/// The task between the owner of a session and its agent.
 struct Lines {
     owner: AgentEnd,
     /// Events of the agent.
@@ -74,15 +74,15 @@ struct Lines {
     shell: Shell,
     policy: Policy,
     line: Option<RunningCommand>,
-    /// A start of a turn, or the end of the session, that the agent sent while a command ran. No more events are read
-    /// until it is passed on.
+    /// The start of a turn, or the end of the session, that the agent reported while a command ran. No more events are
+    /// read until it is passed on.
     held: Option<Draft>,
-    /// Commands for which the agent had no room yet.
+    /// Commands for which the agent's queue had no room yet.
     handing: VecDeque<Command>,
     /// Prompts sent while a command ran, and shell commands sent while the agent worked.
     later: VecDeque<Prompt>,
     unseen: UnseenCommands,
-    /// The agent was prompted, and has not ended a turn since.
+    /// Whether the agent got a prompt and has not ended a turn since.
     said: bool,
     /// The agent is in a turn.
     in_turn: bool,
@@ -109,7 +109,7 @@ impl Lines {
             keeper,
             environment: environment.into_iter().collect(),
             hidden_env,
-            // Without background commands nothing is written there.
+            // Only background commands use this folder, and there are none.
             private: PathBuf::new(),
             sandbox: None,
         });
@@ -133,7 +133,7 @@ impl Lines {
         (lines, owners)
     }
 
-    /// Runs until the agent is gone, or the owner is; then nothing of a command is left.
+    /// Runs until the agent or the owner is gone, and every command has ended.
     async fn run(mut self) {
         if self.carry().await.is_err() {
             self.agent = None;
@@ -238,7 +238,7 @@ impl Lines {
             (EventKind::TurnCompleted(_), _) => (self.in_turn, self.said, self.last) = (false, false, None),
             (EventKind::SessionEnded(end), None) => {
                 self.later.clear();
-                // A session ends as its last turn did, and the agent does not know of this one.
+                // A session ends like its last turn, and the agent does not know the turn of a shell command.
                 if let (None, Some(last)) = (&end.error, self.last) {
                     end.reason = last.into();
                 }
@@ -250,7 +250,7 @@ impl Lines {
         if rests { self.go_on().await } else { Ok(()) }
     }
 
-    /// The shell command ended: start what waited for it.
+    /// The shell command ended: starts the next one in the queue.
     async fn done(&mut self, outcome: Outcome) -> Result<(), OwnerGone> {
         let Some(line) = self.line.take() else { return Ok(()) };
         self.unseen.add(&line.command, &outcome);
@@ -268,7 +268,7 @@ impl Lines {
         self.owner.events.send(Draft::new(Timestamp::now(), kind)).await.map_err(|_| OwnerGone)
     }
 
-    /// The agent has room for a command, or is gone.
+    /// Passes on a command if the agent has room; `None` if the agent is gone.
     fn hand_over(&mut self, room: Option<mpsc::OwnedPermit<Command>>) {
         match room {
             Some(room) => {
@@ -309,7 +309,7 @@ async fn room(agent: Option<&mpsc::Sender<Command>>) -> Option<mpsc::OwnedPermit
     agent?.clone().reserve_owned().await.ok()
 }
 
-/// The shell command in a prompt, if its sender may run one unasked.
+/// The shell command in a prompt, if its sender may run one without asking.
 fn line_of(prompt: &Prompt) -> Option<&str> {
     prompt.shell_line().filter(|_| prompt.within.is_none())
 }

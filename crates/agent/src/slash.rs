@@ -34,7 +34,7 @@ pub(crate) enum Slash {
     Prompt(String),
 }
 
-/// Every built-in command. Those with sub-commands do nothing by themselves.
+/// Every built-in command. A command with sub-commands does nothing without one.
 const TABLE: &[Entry] = &[
     Entry::plain("help", "Show the commands", &[]),
     Entry::plain("tools", "Show the tools the agent has", &[]),

@@ -1,4 +1,4 @@
-//! What all tools have in common: their description for the model, and the outcome of a call.
+//! The common part of all tools: their description for the model, and the outcome of a call.
 
 use multitap_event::{FileChange, Image, TodoList, ToolKind, ToolOutcome};
 use serde_json::Value;
@@ -25,7 +25,7 @@ pub(crate) struct Outcome {
     /// For the model.
     pub(crate) text: String,
     pub(crate) images: Vec<Image>,
-    /// For people, if it differs.
+    /// The result for people, if it differs.
     pub(crate) result: Option<Value>,
     pub(crate) exit_code: Option<i32>,
     pub(crate) changes: Vec<FileChange>,
@@ -58,7 +58,7 @@ impl Outcome {
     }
 }
 
-/// What a running tool is given.
+/// The context of a running tool.
 #[derive(Debug, Clone)]
 pub(crate) struct ToolContext {
     /// Receives progress. Sending waits when the receiver is slow.

@@ -55,7 +55,7 @@ pub(crate) const NAMES: [&str; 12] = [
     ask::NAME,
 ];
 
-/// All tools of a session. A missing part has no tools.
+/// All tools of a session. If a part is `None`, its tools are missing.
 #[derive(Debug, Clone)]
 pub(crate) struct Toolbox {
     pub(crate) files: Files,
@@ -153,7 +153,7 @@ impl Toolbox {
                 None => Outcome::failed("this session has no web"),
             },
             Job::Remember(remember) => remember.run().await,
-            // The decision answered it already; nothing is left to do.
+            // The answer to the question is already the result.
             Job::Ask(ask) => Outcome::failed(format!("nobody answered \"{}\"", ask.question)),
             Job::Mcp(call) => self.mcp.call(call, context).await,
         }

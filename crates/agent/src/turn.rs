@@ -44,11 +44,11 @@ pub(crate) enum Input {
     Prompt(UserText),
     /// A message for the running turn.
     Steer(UserText),
-    /// A turn that only shows this text; the model does not see it.
+    /// Begin a turn that only shows this text; the model does not see it.
     Say(Result<String, String>),
-    /// A turn that runs one call of the user's.
+    /// Begin a turn that runs one call of the user.
     Do(Call),
-    /// A turn that only summarises the conversation.
+    /// Begin a turn that only summarises the conversation.
     Compress,
     Delta(Delta),
     Replied(Result<Reply, ModelError>),
@@ -56,14 +56,14 @@ pub(crate) enum Input {
     Again,
     /// A call is ready, or cannot be run.
     Ready(ToolId, PreparedCall),
-    /// The same for a call whose arguments the user gave and so consents to.
+    /// A call with arguments edited by the user, which is consent, is ready or cannot run.
     Redone(ToolId, Result<Job, String>),
     Decided(Decide),
     Progress(ToolId, Progress),
     Done(ToolId, Outcome),
     /// An MCP server asks the user for something.
     Elicited(QuestionId, Elicitation),
-    /// It no longer asks.
+    /// The question was withdrawn.
     Withdrawn(QuestionId),
     /// The conversation was summed up.
     Summed(Result<Summary, ModelError>),
@@ -119,12 +119,13 @@ pub(crate) enum Effect {
     SumUp,
     /// The conversation grew, or was replaced.
     StoreUpdate(StoreUpdate),
-    /// Drop the model request, the wait and what is being prepared, and stop the tools; they still say
-    /// [`Input::Done`], or it is [`Input::Force`].
+    /// Drop the model request, the wait and all preparations, and stop the tools. Each tool still sends
+    /// [`Input::Done`]; if that takes too long, [`Input::Force`] follows.
     Stop,
 }
 
-/// What to store. Part of the effect, because by the end of a step the conversation may have grown further.
+/// The change of the conversation to store. Part of the effect, because the conversation may grow further before the
+/// step ends.
 #[derive(Debug, PartialEq)]
 pub(crate) enum StoreUpdate {
     /// This message was added.
@@ -177,7 +178,7 @@ struct Turn {
     steers: Vec<UserText>,
     /// The last replies that only called tools, to detect a loop.
     recent: VecDeque<String>,
-    /// It was summarised since the model was last asked, so that it is not summarised repeatedly.
+    /// Whether the conversation was summarised since the last model request; prevents repeated summaries.
     summed: bool,
     /// The user wants a summary, and nothing else.
     compress: bool,
@@ -204,7 +205,7 @@ enum Phase {
     },
 }
 
-/// What is retried.
+/// The request that is retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RetryOf {
     Ask,
@@ -370,7 +371,7 @@ impl Machine {
         self.next_calls(now, out);
     }
 
-    /// The model is done.
+    /// The model made no more calls.
     fn rest(&mut self, cut_short: Option<String>, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         if let Some(why) = cut_short {
             return self.fail(Some("cut_short"), why, now, out);
@@ -379,7 +380,7 @@ impl Machine {
         if !turn.steers.is_empty() {
             return self.ask(now, out);
         }
-        // Where the model was not asked, as for a summary, no JSON is required.
+        // If the model was not asked, as for a summary, no JSON is required.
         if self.limits.structured && turn.asked > 0 && turn.structured().is_none() {
             let why = "the answer does not match --output-schema".to_owned();
             return self.fail(Some("not_structured"), why, now, out);
@@ -387,7 +388,7 @@ impl Machine {
         self.end(TurnStatus::Completed, None, None, now, out);
     }
 
-    /// Whether the model repeats itself.
+    /// Whether the model repeats the same calls.
     fn loops(&mut self, calls: &[Call]) -> bool {
         let Some(turn) = &mut self.turn else { return false };
         let this = calls.iter().map(|call| format!("{}{}", call.name, call.arguments)).collect::<Vec<_>>().join("\n");

@@ -22,7 +22,7 @@ const MOST_LINKS: u32 = 40;
 pub(crate) struct Workspace {
     root: PathBuf,
     added: Vec<PathBuf>,
-    /// The folder that `~` means.
+    /// The folder for `~`.
     home: Option<PathBuf>,
 }
 
@@ -67,7 +67,7 @@ impl Inside {
         self.path.strip_prefix(&self.folder).unwrap_or(Path::new(""))
     }
 
-    /// That entry of this folder.
+    /// An entry of this folder.
     pub(crate) fn entry(&self, name: &OsStr) -> Self {
         Self { folder: self.folder.clone(), path: self.path.join(name) }
     }
@@ -107,7 +107,7 @@ impl Workspace {
             Err((at, error)) if self.inside(&at).is_some() => {
                 Err(Outside::Nowhere { path: path.to_owned(), why: error.to_string(), folders: self.named() })
             }
-            // What exists outside is not revealed.
+            // The error does not reveal what exists outside.
             Err(_) => Err(Outside::Elsewhere { path: path.to_owned(), folders: self.named() }),
         }
     }
@@ -165,7 +165,7 @@ fn follow(path: &Path) -> Result<PathBuf, (PathBuf, io::Error)> {
             at.pop();
             continue;
         }
-        // An absolute component, such as the first of a link's target, starts over.
+        // An absolute component, such as the first one of a link's target, replaces the path so far.
         let next = at.join(&step);
         match next.symlink_metadata() {
             Ok(metadata) if metadata.is_symlink() => {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::{Script, Simple, Word};
 
-/// Options that make a command follow links nobody named: command, short options, long options.
+/// Options that make a command follow links that it would not follow otherwise: command, short options, long options.
 const FOLLOWING: &[(&str, &[char], &[&str])] = &[
     ("grep", &['R'], &["--dereference-recursive"]),
     ("egrep", &['R'], &["--dereference-recursive"]),
@@ -21,7 +21,7 @@ const FOLLOWING: &[(&str, &[char], &[&str])] = &[
 ];
 
 impl Script {
-    /// Whether every path in it stays in the folder, with links resolved.
+    /// Whether every path in the command stays in the folder, with links resolved.
     pub(crate) fn leads_nowhere_else(&self, folder: &Path) -> bool {
         let root = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         let mut here = root.clone();
@@ -73,8 +73,8 @@ fn leads_inside(path: &Path, root: &Path) -> bool {
 /// Above this many directory entries the check gives up.
 const MOST_ENTRIES: usize = 2_000;
 
-/// Whether no entry that a glob may match leads out of the folder, or could be read as an option where the glob names
-/// no folder.
+/// Whether no entry that a glob may match leads out of the folder. If the glob names no folder, an entry must not look
+/// like an option either.
 fn entries_are_harmless(folder: &Path, root: &Path, bare: bool) -> bool {
     let Ok(entries) = folder.read_dir() else { return true };
     entries.flatten().enumerate().all(|(place, entry)| {

@@ -13,7 +13,7 @@ pub(crate) enum Trust {
     Untrusted,
 }
 
-/// Read-only whatever their arguments.
+/// Commands that are read-only whatever their arguments.
 const READ_ONLY: &[&str] = &[
     "basename", "cat", "cmp", "column", "comm", "cut", "df", "diff", "dirname", "echo", "egrep", "expand", "false",
     "fgrep", "fold", "grep", "head", "id", "ls", "nl", "od", "paste", "pwd", "readlink", "realpath", "rev", "seq",

@@ -50,8 +50,8 @@ const RUNNERS: [&str; 5] = [
      xdg-open xdotool xterm ydotool zellij",
 ];
 
-/// Programs, and the arguments that make them run another program: `-x` is a short option, also one among several,
-/// `--long` a long one, also abbreviated, `*` stands for anything, all else for itself.
+/// Programs, and the arguments that make them run another program. In an entry, `-x` is a short option, alone or among
+/// several, `--long` a long one, in full or abbreviated, `*` any argument, and everything else that very argument.
 const BY_ARGUMENT: &[(&str, &str)] = &[
     (
         "tar gtar bsdtar star cpio",
@@ -132,14 +132,14 @@ const USUAL: [&str; 8] =
     ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin", "/snap/bin"];
 
 impl Simple {
-    /// Whether it may run other commands that its arguments name or hide.
+    /// Whether it may run another command, named in its arguments or hidden in them.
     pub(crate) fn runs_others(&self) -> bool {
         let arguments: Vec<&str> = self.arguments().iter().map(|word: &Word| word.text.as_str()).collect();
         with_arguments(self.name(), &arguments)
     }
 }
 
-/// The same for plain words.
+/// Like [`Simple::runs_others`], for plain words.
 pub(crate) fn runs_others(words: &[String]) -> bool {
     let arguments: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
     words.first().is_some_and(|name| with_arguments(name, &arguments))
@@ -172,7 +172,7 @@ pub(crate) fn is_runner(name: &str) -> bool {
     spellings(base(name)).iter().any(|name| NAMES.contains(name)) || is_loader(base(name))
 }
 
-/// Whether it is the system's loader, which runs the program that its argument names: `ld.so /bin/rm …`.
+/// Whether the program is the system's loader, which runs the program that its argument names: `ld.so /bin/rm …`.
 fn is_loader(name: &str) -> bool {
     name == "ld.so" || ["ld-linux", "ld-musl", "ld64"].iter().any(|begin| name.starts_with(begin))
 }
@@ -184,7 +184,7 @@ fn spellings(name: &str) -> [&str; 3] {
     [name, unversioned, name.split('.').next().unwrap_or(name)]
 }
 
-/// Whether it is a program or script outside the usual folders, such as `./x.sh`.
+/// Whether the name is that of a program or script outside the usual folders, such as `./x.sh`.
 fn is_own_program(name: &str) -> bool {
     name.rsplit_once('/').is_some_and(|(folder, _)| !USUAL.contains(&folder))
 }
@@ -194,7 +194,7 @@ pub(super) fn base(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-/// Whether one of the arguments is what the rule, an entry of `BY_ARGUMENT`, describes.
+/// Whether an argument matches the rule, an entry of `BY_ARGUMENT`.
 fn applies((names, signs): &(&str, &str), arguments: &[&str]) -> bool {
     arguments.iter().enumerate().any(|(place, text)| {
         // `tar xIf …`: its first argument may be short options without a dash.

@@ -33,7 +33,7 @@ impl Candidates {
 
     /// The possible commands of any other input.
     pub(crate) fn through(line: &str) -> Self {
-        // Quoted text may be a command of its own, and quotes within a word only disguise it.
+        // Quoted text may be a command, and quotes within a word only disguise it.
         let unquoted: String = line.chars().filter(|char| !matches!(char, '\\' | '"' | '\'')).collect();
         let apart = line.replace(['"', '\'', '\\'], " ");
         let mut pieces = Vec::new();
@@ -55,8 +55,8 @@ impl Candidates {
         })
     }
 
-    /// Whether any candidate may begin with these words once the options after its name are left out, as in `git -C x
-    /// push`. Only the program knows which words are values of options.
+    /// Whether any candidate may begin with these words, ignoring options after the program's name, as in `git -C x
+    /// push`. Which words are values of options, only the program knows.
     pub(crate) fn may_begin_with(&self, begin: &[String]) -> bool {
         let Some((name, more)) = begin.split_first() else { return false };
         self.pieces.iter().any(|piece| {
@@ -96,15 +96,15 @@ impl Piece {
         Self { words, starts, runner }
     }
 
-    /// Whether the command that may begin there has that name. As an argument of a program that runs others it may
-    /// follow an option or a setting, as in `alias.x=!rm`.
+    /// Whether the command that may begin there has that name. After a program that runs others, the name may follow an
+    /// option or a setting, as in `alias.x=!rm`.
     fn is_called(&self, start: usize, name: &str) -> bool {
         let word = self.words[start].as_str();
         let is_argument = self.runner.is_some_and(|runner| runner < start);
         base(word) == name || is_argument && word.rsplit(['=', '!', ':', ',']).next().map(base) == Some(name)
     }
 
-    /// The last index before which all these words still occur in this order, with others between them.
+    /// The last index from which all these words still follow in this order, with other words between them.
     fn last_place_before(&self, words: &[String]) -> Option<usize> {
         let mut end = self.words.len();
         for word in words.iter().rev() {

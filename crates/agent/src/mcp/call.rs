@@ -23,7 +23,7 @@ use crate::tool::{Outcome, ToolContext};
 
 /// Default time limit of a call.
 const CALL_LIMIT: Duration = Duration::from_secs(600);
-/// How often a server may answer that it needs more from the user first.
+/// Maximum number of times that a server may ask the user before it answers a call.
 const MOST_ROUNDS: usize = 16;
 /// How long to wait for a server to accept a cancellation.
 const CANCEL_LIMIT: Duration = Duration::from_secs(1);
@@ -45,7 +45,7 @@ impl Server {
         }
     }
 
-    /// The connection. A lost one is reestablished once.
+    /// The current connection; reconnects once if it was lost.
     async fn line(&self) -> Result<Connection, String> {
         let mut state = self.state.clone();
         let gone = || "it has ended".to_owned();
@@ -147,7 +147,7 @@ impl Server {
             }
             ServiceError::TransportSend(error) => {
                 let why = http::words(error.error.as_ref());
-                self.wishes.try_send(OwnerRequest::GiveUp(why.clone())).ok(); // others have said so
+                self.wishes.try_send(OwnerRequest::GiveUp(why.clone())).ok(); // another call may have reported it
                 Outcome::failed(format!("the MCP server {name} cannot be reached: {why}"))
             }
             other => Outcome::failed(cut(format!("{name}: {}", error_chain(&other)))),
@@ -155,10 +155,10 @@ impl Server {
     }
 }
 
-/// What a request of a call brings.
+/// The outcome of one request of a call.
 enum Round {
     Over(Outcome),
-    /// A server of 2026-07-28 needs something of the user, and then the same call again.
+    /// The server needs input of the user, and then the same call again (revision 2026-07-28).
     Wants(InputRequiredResult),
 }
 
@@ -177,7 +177,7 @@ async fn answers(asker: &Asker, requests: BTreeMap<String, InputRequest>) -> Res
     Ok(answers)
 }
 
-/// Ends after that time, not counting the time in which the user is asked.
+/// Returns after that time, not counting the time in which the user is asked.
 async fn too_long(limit: Duration, asker: &Asker) {
     loop {
         sleep(limit).await;
@@ -187,7 +187,7 @@ async fn too_long(limit: Duration, asker: &Asker) {
     }
 }
 
-/// Tells the server, if it listens.
+/// Asks the server to cancel the request.
 async fn cancel(asked: RequestHandle<RoleClient>, why: &str) {
-    timeout(CANCEL_LIMIT, asked.cancel(Some(why.to_owned()))).await.ok(); // nobody waits for it in any case
+    timeout(CANCEL_LIMIT, asked.cancel(Some(why.to_owned()))).await.ok(); // the result does not matter
 }

@@ -33,7 +33,7 @@ pub(super) const START_LIMIT: Duration = Duration::from_secs(60);
 const LIST_LIMIT: Duration = Duration::from_secs(30);
 /// How long a connection may take to close.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
-/// How long it may take until the end of a server shows.
+/// Time until the end of a server is noticed.
 const END_SHOWS: Duration = Duration::from_millis(500);
 const MOST_TOOLS: usize = 512;
 const MOST_PAGES: usize = 64;
@@ -54,7 +54,7 @@ pub(super) struct Link {
     program: Option<PipedProgram>,
 }
 
-/// What a server does unasked.
+/// An event that a server causes on its own.
 pub(super) enum ServerEvent {
     Ended,
     /// Its list of tools changed.
@@ -68,9 +68,9 @@ struct PipedProgram {
 }
 
 enum ConnectError {
-    /// It does not know `initialize`, as servers of the newest revision may not.
+    /// The server does not know `initialize`, like some servers of the newest revision.
     NoInitialize,
-    /// The server closed it.
+    /// The server closed the connection.
     Closed,
     Other(String),
 }
@@ -78,19 +78,19 @@ enum ConnectError {
 /// How a server is reached.
 #[derive(Clone, Copy)]
 enum Transport<'a> {
-    /// It runs in this process.
+    /// The server runs in this process.
     Pipe(&'a McpPipe),
     Reach(&'a McpReach),
 }
 
-/// When a server has to be ready.
+/// The time limit for a server to be ready.
 #[derive(Clone, Copy)]
 struct Limit {
     at: Instant,
     after: Duration,
 }
 
-/// Connects with `initialize`, which nearly all servers know, or else as the newest revision does.
+/// Connects with `initialize`, which nearly all servers support, or else in the way of the newest revision.
 pub(super) async fn connect(
     name: &str,
     config: &McpServer,
@@ -182,15 +182,14 @@ where
 }
 
 impl PipedProgram {
-    /// Waits for the program's exit, which is near since nobody holds its pipe any more, and adds the end of its
-    /// stderr.
+    /// Adds the end of the program's stderr to the error. The program exits soon, since nobody holds its pipe any more.
     async fn last_words(self, why: ConnectError) -> ConnectError {
         let noise = self.noise.words();
         let exit = self.task.await.unwrap_or_default();
         match why {
             ConnectError::NoInitialize => ConnectError::NoInitialize,
             ConnectError::Closed => ConnectError::Other(format!("{}{noise}", pipe::ended(&exit))),
-            // We ended it ourselves, so its exit says nothing.
+            // We ended it ourselves, so its exit explains nothing.
             ConnectError::Other(why) if exit.stderr_tail.is_empty() => ConnectError::Other(format!("{why}{noise}")),
             ConnectError::Other(why) => {
                 ConnectError::Other(format!("{why}{noise}; on its stderr: {}", pipe::last_words(&exit)))
@@ -211,7 +210,7 @@ impl Link {
         Self { line, changed, service: Box::pin(served.waiting()), stop, program }
     }
 
-    /// Waits for something the server does unasked. Cancel safe.
+    /// Waits for an event that the server causes on its own. Cancel safe.
     pub(super) async fn news(&mut self) -> ServerEvent {
         tokio::select! {
             _ = &mut self.service => ServerEvent::Ended,
@@ -219,7 +218,7 @@ impl Link {
         }
     }
 
-    /// Why it ended by itself.
+    /// The reason why the connection ended by itself.
     pub(super) async fn why(self) -> String {
         drop(self.service);
         let why = match self.program {
@@ -232,7 +231,8 @@ impl Link {
         }
     }
 
-    /// Closes a connection that is of no use and says why: the server's own exit says more than the failed request.
+    /// Closes an unusable connection and returns the reason: the server's own exit explains more than the failed
+    /// request.
     pub(super) async fn failed(mut self, why: String) -> String {
         if let Ok(ServerEvent::Ended) = timeout(END_SHOWS, self.news()).await {
             return self.why().await;
@@ -241,10 +241,10 @@ impl Link {
         why
     }
 
-    /// Closes it, and ends the program with all it started.
+    /// Closes the connection, and ends the program with everything it started.
     pub(super) async fn close(self) {
         self.stop.cancel();
-        timeout(CLOSE_LIMIT, self.service).await.ok(); // a program is ended all the same
+        timeout(CLOSE_LIMIT, self.service).await.ok(); // the program is ended in either case
         if let Some(program) = self.program {
             program.task.await.ok();
         }
@@ -291,7 +291,7 @@ impl Tools {
     }
 }
 
-/// A duration in words.
+/// A duration in words, for messages.
 pub(super) fn shown(time: Duration) -> String {
     if time.subsec_millis() == 0 { format!("{} s", time.as_secs()) } else { format!("{} ms", time.as_millis()) }
 }

@@ -1,4 +1,5 @@
-//! What a server asks the user for while one of its tools runs (elicitation), on its way to the owner of the session.
+//! Requests of a server to the user while one of its tools runs (elicitation), on their way to the owner of the
+//! session.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,16 +7,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use multitap_event::{Elicitation, ElicitationAnswer, QuestionId};
 use tokio::sync::{mpsc, oneshot};
 
-/// A word to the owner of the session.
+/// A message to the owner of the session.
 #[derive(Debug)]
 pub(crate) enum Asked {
-    /// Put this to the user. Dropping `reply` cancels it.
+    /// Ask the user this. Dropping `reply` cancels it.
     Question { id: QuestionId, elicitation: Elicitation, reply: oneshot::Sender<ElicitationAnswer> },
     /// The server no longer waits for the answer.
     Withdrawn(QuestionId),
 }
 
-/// Where the questions of one connection go. A clone is the same.
+/// The queue for the questions of one connection. Clones share it.
 #[derive(Debug, Clone)]
 pub(super) struct Asker {
     server: Arc<str>,
@@ -23,7 +24,7 @@ pub(super) struct Asker {
     open: Arc<AtomicUsize>,
 }
 
-/// A question without an answer. Dropping it takes the question back.
+/// An open question. Dropping it withdraws the question.
 struct Open<'a> {
     asker: &'a Asker,
     id: QuestionId,
@@ -44,11 +45,11 @@ impl Asker {
         self.open.load(Ordering::Acquire) > 0
     }
 
-    /// Asks the user and waits for the answer. Cancelled if nobody can be asked.
+    /// Asks the user and waits for the answer. Cancelled if the user cannot be asked.
     pub(super) async fn ask(&self, elicitation: Elicitation) -> ElicitationAnswer {
         let id = QuestionId::from(uuid::Uuid::now_v7().to_string());
         let (reply, answered) = oneshot::channel();
-        // A server that asks faster than questions can be shown is not waited for.
+        // If a server asks faster than questions can be shown, its question is cancelled.
         if self.asks.try_send(Asked::Question { id: id.clone(), elicitation, reply }).is_err() {
             return ElicitationAnswer::Cancel;
         }
@@ -64,7 +65,7 @@ impl Drop for Open<'_> {
     fn drop(&mut self) {
         self.asker.open.fetch_sub(1, Ordering::AcqRel);
         if !self.is_answered {
-            // If that does not fit either, the question goes with the call that it belongs to.
+            // If the queue is full, the question ends with the call that it belongs to.
             self.asker.asks.try_send(Asked::Withdrawn(self.id.clone())).ok();
         }
     }

@@ -1,4 +1,4 @@
-//! What a server sends unasked: progress of calls, changed tools, and requests to us.
+//! Messages that a server sends on its own: progress of calls, changed tools, and requests to us.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ use crate::tool::Progress;
 /// How much of a server's message is shown.
 const SHOWN: usize = 2000;
 
-/// The running calls and who listens to their progress. A slow listener misses messages.
+/// The running calls and the listeners to their progress. A slow listener misses messages.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ProgressListeners(Arc<Mutex<HashMap<ProgressToken, mpsc::Sender<Progress>>>>);
 
@@ -37,7 +37,7 @@ impl ProgressListeners {
 
     fn tell(&self, token: &ProgressToken, progress: Progress) {
         if let Some(listener) = self.calls().get(token) {
-            listener.try_send(progress).ok(); // the next one tells more
+            listener.try_send(progress).ok(); // a later message will say more
         }
     }
 
@@ -68,7 +68,7 @@ impl Drop for Entry {
 pub(super) struct Handler {
     pub(super) board: ProgressListeners,
     pub(super) asker: Asker,
-    /// Its tools are others now.
+    /// Notified when the server's tools change.
     pub(super) changed: mpsc::Sender<()>,
 }
 
@@ -86,7 +86,7 @@ impl ClientHandler for Handler {
     async fn on_progress(&self, said: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
         let share = said.total.filter(|total| *total > 0.0).map(|total| (said.progress / total).clamp(0.0, 1.0));
         let message = said.message.map(|message| message.chars().take(SHOWN).collect());
-        // Without a total the number is all there is to show.
+        // Without a total, only the number can be shown.
         let message = message.or_else(|| share.is_none().then(|| format!("{}", said.progress)));
         self.board.tell(&said.progress_token, Progress { output: None, share, message });
     }
@@ -105,17 +105,17 @@ impl ClientHandler for Handler {
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.changed.try_send(()).ok(); // one that waits is enough
+        self.changed.try_send(()).ok(); // one pending notification is enough
     }
 
-    /// A server asks the user for something. Whoever owns the session decides whether that can be asked now.
+    /// A server asks the user. The owner of the session decides whether the user can be asked now.
     async fn create_elicitation(
         &self,
         asked: ElicitRequestParams,
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         let answer = tokio::select! {
-            // The server took it back, or the connection is gone.
+            // The server withdrew the request, or the connection is gone.
             () = context.ct.cancelled() => ElicitationAnswer::Cancel,
             answer = self.asker.ask(elicitation(self.asker.server(), &asked)) => answer,
         };
@@ -123,7 +123,7 @@ impl ClientHandler for Handler {
     }
 }
 
-/// What a server asks for, in the words of the session.
+/// Translates a server's request to the session's vocabulary.
 pub(super) fn elicitation(server: &str, asked: &ElicitRequestParams) -> Elicitation {
     let params: Map<String, Value> = match serde_json::to_value(asked) {
         Ok(Value::Object(params)) => params,

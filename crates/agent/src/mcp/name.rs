@@ -1,4 +1,4 @@
-//! What the model calls a tool of a server: `mcp__SERVER__TOOL`, in characters that every provider accepts.
+//! The name of a server's tool for the model: `mcp__SERVER__TOOL`, in characters that every provider accepts.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ pub(super) fn names(server: &str, tools: &[&str]) -> Vec<String> {
         *counts.entry(name).or_default() += 1;
     }
     let one = |(tool, name): (&&str, &String)| {
-        // A tool whose own name is unambiguous keeps it, wherever it stands.
+        // A tool whose name is unambiguous keeps it, wherever it is in the list.
         let alike = counts.get(name.as_str()).is_some_and(|count| *count > 1);
         if alike && plain(tool) != **tool { marked(name, server, tool) } else { name.clone() }
     };
@@ -21,7 +21,7 @@ pub(super) fn names(server: &str, tools: &[&str]) -> Vec<String> {
 }
 
 fn name(server: &str, tool: &str) -> String {
-    // The first two underscores after the server's name are its end.
+    // The first two underscores mark the end of the server's name.
     let mut part = plain(server);
     while part.contains("__") {
         part = part.replace("__", "_");
@@ -36,7 +36,7 @@ fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' }).collect()
 }
 
-/// The name with a hash that only this tool of this server has.
+/// The name with a hash that is unique to this tool of this server.
 fn marked(name: &str, server: &str, tool: &str) -> String {
     let mark = format!("_{:08x}", mark(&[server, "\0", tool]));
     let kept: String = name.chars().take(LONGEST - mark.len()).collect();

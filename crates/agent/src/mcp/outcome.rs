@@ -1,4 +1,4 @@
-//! Turns a server's answer into a tool outcome. What is too large is cut, and says so.
+//! Turns a server's answer into the outcome of a tool. Content that is too large is cut, with a note.
 
 use multitap_event::Image;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
@@ -8,7 +8,7 @@ use crate::tool::Outcome;
 
 /// Most text taken from one answer.
 const MOST_TEXT: usize = 256 * 1024;
-/// How large a picture may be, in base64.
+/// Maximum size of an image, in base64.
 const LARGEST_IMAGE: usize = 7 * 1024 * 1024;
 /// Most pictures taken from one answer.
 const MOST_IMAGES: usize = 8;
@@ -75,7 +75,7 @@ fn left_out(media_type: &str, base64: &str) -> String {
 
 /// Structured content as text: indented, unless it is too large.
 fn shown(content: &Value) -> String {
-    // Indented, a value inside many lists is a hundred times as long.
+    // Indentation can make a deeply nested value a hundred times as long.
     if fits(content) { serde_json::to_string_pretty(content).unwrap_or_default() } else { content.to_string() }
 }
 

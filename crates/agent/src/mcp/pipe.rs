@@ -1,5 +1,5 @@
-//! In-memory pipes to servers. The lines of a server program pass through one, which filters out what is not a
-//! message; a server of this process is reached through one alone.
+//! In-memory pipes to servers. The lines of a server program pass through one, which filters out everything that is not
+//! a message. A server in this process is connected by a pipe alone.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -12,9 +12,9 @@ use tokio::io::{AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf, split};
 pub(super) const PIPE: usize = 64 * 1024;
 /// How long a server may leave a full pipe unread.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How much of a stray line is kept.
+/// Maximum number of characters of a stray line that are kept.
 const SHOWN: usize = 200;
-/// How much of the end of stderr an error repeats.
+/// Maximum number of characters of stderr that an error repeats, from its end.
 const LAST_WORDS: usize = 1000;
 
 /// Connects to a server in this process. A clone connects to the same server.
@@ -38,7 +38,7 @@ impl fmt::Debug for McpPipe {
     }
 }
 
-/// The first line a server wrote to stdout that is not a message.
+/// The first line on a server's stdout that is not a message.
 #[derive(Debug, Clone, Default)]
 pub(super) struct StrayOutput(Arc<OnceLock<String>>);
 
@@ -51,7 +51,7 @@ impl StrayOutput {
         }
     }
 
-    /// For the end of an error.
+    /// The line, in words to append to an error.
     pub(super) fn words(&self) -> String {
         match self.0.get() {
             Some(line) => format!("; its stdout has a line that is not a message: \"{line}\""),
@@ -103,7 +103,7 @@ async fn inward(from_us: ReadHalf<DuplexStream>, stdin: &mut multitap_process::S
     }
 }
 
-/// How a program ended, in words.
+/// Describes how a program ended.
 pub(super) fn ended(exit: &Exit) -> String {
     if exit.stderr_tail.is_empty() {
         format!("it ended ({exit})")

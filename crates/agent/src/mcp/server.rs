@@ -31,7 +31,7 @@ pub(super) struct Server {
 pub(super) enum OwnerRequest {
     /// Connect, if there is no connection.
     Connect,
-    /// Drop the connection: what was sent on it did not arrive.
+    /// Drop the connection: requests on it did not arrive.
     GiveUp(String),
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct State {
     pub(crate) status: Status,
     /// Why it is not connected.
     pub(crate) error: Option<String>,
-    /// The last known tools if it is gone: a call to one reconnects.
+    /// The tools; of a disconnected server the last known ones, because a call reconnects it.
     tools: Arc<[Offered]>,
     pub(super) line: Option<Connection>,
 }
@@ -67,7 +67,7 @@ impl Status {
     }
 }
 
-/// A tool, by the server's name and the model's.
+/// A tool, under the server's name and the model's.
 #[derive(Debug)]
 struct Offered {
     native: String,
@@ -239,18 +239,18 @@ impl Owner {
         self.set(State { status: Status::Connected, error: None, tools, line: Some(line) }).await;
     }
 
-    /// There is no connection, and why.
+    /// Reports that there is no connection, and why.
     async fn tell(&self, status: Status, error: Option<String>) {
         let tools = Arc::clone(&self.now.borrow().tools);
         self.set(State { status, error, tools, line: None }).await;
     }
 
-    /// Reports the change first: whoever sees the new state finds the message about it.
+    /// Reports the change before it takes effect: a task that sees the new state finds the report about it.
     async fn set(&self, state: State) {
         let change = ServerChange { name: self.name.clone(), state: state.clone() };
         tokio::select! {
             () = self.stop.cancelled() => {}
-            reported = self.changes.send(change) => drop(reported), // nobody wants to know
+            reported = self.changes.send(change) => drop(reported), // the receiver may be gone
         }
         self.now.send_replace(state);
     }
@@ -268,7 +268,7 @@ fn offer(server: &str, tools: &[Tool]) -> Arc<[Offered]> {
             parameters: parameters(tool),
             kind: ToolKind::Mcp,
             server: Some(server.to_owned()),
-            // A server's hints about its tools let none of them run unasked, or in parallel.
+            // The server's own hints are not trusted: no tool may run unasked, or in parallel, because of them.
             read_only: false,
         };
         Offered { native: tool.name.to_string(), spec }

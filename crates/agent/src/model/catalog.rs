@@ -1,4 +1,4 @@
-//! What is known of models by name: their provider, context window, way of thinking.
+//! Facts about models, by name: their provider, context window, way of thinking.
 //!
 //! Unknown names count as newer members of their family. Nothing here asks a server; a provider that knows better
 //! says so in its errors.
@@ -74,11 +74,11 @@ fn openai_window(model: &str) -> Option<u64> {
 /// How to configure a model's thinking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Thinking {
-    /// It decides by itself, and accepts an effort level. `off` says how to switch thinking off.
+    /// The model decides by itself, and accepts an effort level. `off` says how to switch thinking off.
     Adaptive { off: Off },
-    /// It takes a number of tokens, and does not think without one.
+    /// The model takes a number of tokens, and does not think without one.
     Budget,
-    /// It cannot, or not in a known way.
+    /// The model cannot think, or not in a known way.
     None,
 }
 
@@ -92,7 +92,7 @@ pub(crate) enum Off {
     Omitted,
 }
 
-/// How that model of Anthropic thinks.
+/// The thinking configuration of a model of Anthropic.
 pub(crate) fn claude_thinking(model: &str) -> Thinking {
     match claude(model) {
         Some(("fable" | "mythos", _)) => Thinking::Adaptive { off: Off::Never },
@@ -105,7 +105,7 @@ pub(crate) fn claude_thinking(model: &str) -> Thinking {
     }
 }
 
-/// How that model of Google thinks.
+/// The thinking configuration of a model of Google.
 pub(crate) fn gemini_thinking(model: &str) -> Thinking {
     match number_after(model, "gemini-") {
         Some(version) if version >= (3, 0) => Thinking::Adaptive { off: Off::Never },

@@ -41,11 +41,11 @@ pub(crate) struct Live {
     client: OnceLock<Result<Client, String>>,
     /// Keeps the requests of one conversation together in the provider's cache.
     cache_key: String,
-    /// The provider does not show this account its model's thoughts.
+    /// Whether the provider refuses to show its model's thoughts to this account.
     no_summaries: AtomicBool,
 }
 
-/// Which earlier thoughts the model is sent.
+/// The earlier thoughts that are sent to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ThoughtReplay {
     Thoughts,
@@ -99,7 +99,7 @@ impl Live {
                 Err(error) if matches!(error.status, Some(400 | 422)) => error,
                 other => return other,
             };
-            // Two options that a provider may reject are not worth a failed turn: leave them out and retry.
+            // Two options may be rejected by a provider: the request is repeated without them.
             let says = |word: &str| error.message.to_lowercase().contains(word);
             if says("summar") && !self.no_summaries.swap(true, Ordering::Relaxed) {
                 continue;

@@ -7,12 +7,12 @@ use crate::job::Job;
 #[derive(Debug, PartialEq)]
 pub(crate) struct Approved<T>(T);
 
-/// Who wants a job to run.
+/// The consent to run a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Consent {
     /// The model alone: a rule or the mode has to allow it.
     Unasked,
-    /// Somebody saw the job and approved it, or asked for it. What is denied stays denied.
+    /// A person approved the job, or asked for it. A denied job stays denied.
     Given,
 }
 

@@ -14,7 +14,7 @@ use crate::tools;
 /// An allow or block rule.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Rule {
-    /// That tool, with any arguments.
+    /// The named tool, with any arguments.
     Tool(String),
     /// File changes.
     Edits,
@@ -22,7 +22,7 @@ pub(crate) enum Rule {
     Begins(Vec<String>),
     /// Exactly that shell command.
     Line(String),
-    /// That host on the web.
+    /// A host on the web.
     Host(String),
     /// All tools of that MCP server.
     Server(String),
@@ -159,8 +159,8 @@ impl Rule {
         }
     }
 
-    /// Whether the rule alone covers everything the job would do, so that it is allowed. [`covers_line`] decides for
-    /// shell commands.
+    /// Whether the rule alone covers everything that the job would do, so that the job is allowed. [`covers_line`]
+    /// decides for shell commands.
     pub(super) fn allows(&self, tool: &str, access: Access<'_>) -> bool {
         match (self, access) {
             (Self::Begins(_) | Self::Line(_), _) => false,
@@ -188,7 +188,7 @@ impl Rule {
         }
     }
 
-    /// What it is about, for people.
+    /// The rule, described for people.
     pub(crate) fn shown(&self) -> String {
         match self {
             Self::Tool(name) => name.clone(),

@@ -1,9 +1,9 @@
-//! What the rules say about a shell command, and which rules an answer for good creates for it.
+//! Applies rules to a shell command, and creates rules from "always" answers.
 
 use super::rule::Rule;
 use crate::command::{Candidates, Script, Simple, is_runner, runs_others};
 
-/// What block rules say about a shell command.
+/// The verdict of the block rules on a shell command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Blocked<'a> {
     No,
@@ -19,7 +19,7 @@ const MANY: usize = 4;
 const WITH_COMMANDS: &str = "apt brew bundle cargo composer docker dotnet gh git go gradle helm kubectl make mvn npm pip pip3 pnpm podman \
      poetry systemctl terraform uv yarn";
 
-/// Programs that can do harm by their arguments alone: an answer is about exactly this shell command.
+/// Programs that can do harm by their arguments alone: a rule covers exactly this shell command.
 const HARMFUL: &[&str] = &[
     "chmod", "chown", "curl", "dd", "kill", "killall", "ln", "mkfs", "mv", "nc", "pkill", "rm", "rmdir", "rsync",
     "scp", "shred", "ssh", "tee", "truncate", "wget",
@@ -42,8 +42,8 @@ fn allows(rule: &Rule, simple: &Simple) -> bool {
     }
 }
 
-/// Whether the command names another program to run and the rule does not: allowing `tar` does not allow `tar
-/// --to-command=…`. Build tools are allowed with what they run.
+/// Whether the command names another program to run and the rule does not name it: allowing `tar` does not allow `tar
+/// --to-command=…`. Build tools are allowed with everything they run.
 fn says_what_to_run(simple: &Simple, rule: &[String]) -> bool {
     let name = simple.name();
     (name == "git" || !has_commands(name)) && simple.runs_others() && !runs_others(rule)
@@ -118,7 +118,7 @@ fn has_commands(name: &str) -> bool {
     WITH_COMMANDS.split(' ').any(|program| program == name)
 }
 
-/// The words that identify the kind of command; `None` if only all of it does.
+/// The words that identify this kind of command; `None` if a rule must cover the whole command.
 fn beginning(simple: &Simple) -> Option<Vec<String>> {
     let certain = |place: usize| {
         let word = simple.words.get(place).filter(|word| !word.glob)?;

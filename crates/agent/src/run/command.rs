@@ -62,7 +62,7 @@ impl Runner {
         if let Some(command) = prompt.shell_line() {
             let arguments = json!({ "command": command });
             let name = shell::NAME.to_owned();
-            // A client with limited rights is asked, as the agent would have to ask it.
+            // A client with limited rights is asked, as it would be for the agent's own calls.
             self.by_user = prompt.within.is_none();
             return self.step(Input::Do(Call { id: "user".to_owned(), name, arguments, signature: None })).await;
         }
@@ -83,7 +83,7 @@ impl Runner {
         }
     }
 
-    /// `within` limits how far the requester may go.
+    /// `within` is the limit of the client that asked.
     async fn set_mode(
         &mut self,
         word: &str,
@@ -162,7 +162,7 @@ impl Runner {
                 Ok(self.remembered())
             }
             Slash::MemoryAdd(fact) => {
-                // It is stored for every session of the user, so a client with limited rights is asked.
+                // All sessions of the user share the memory, so a client with limited rights is asked.
                 self.by_user = within.is_none();
                 let (name, arguments) = ("save_memory".to_owned(), json!({ "fact": fact }));
                 let call = Call { id: "user".to_owned(), name, arguments, signature: None };
@@ -210,7 +210,7 @@ impl Runner {
                 self.over = true;
                 Ok("Goodbye.\n".to_owned())
             }
-            // A prompt is not ours to handle.
+            // The prompt is not a command of ours.
             Slash::Prompt(text) => Ok(text),
         };
         self.step(Input::Say(words)).await

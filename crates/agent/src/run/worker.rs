@@ -26,11 +26,11 @@ still open, and what you were about to do. Be complete and short. Write nothing 
 
 #[derive(Debug)]
 pub(super) enum Report {
-    /// Of the n-th model request.
+    /// An input from the n-th model request.
     Model(u64, Input),
     Tool(Input),
     Prepared(ToolId, Call, Result<Job, String>),
-    /// What an edited answer would run, ready to be judged.
+    /// The call that an edited answer would run, ready to be judged.
     Edited(EditReview, Call, Result<Job, String>),
 }
 
@@ -45,7 +45,7 @@ impl Runner {
             Report::Tool(input) => self.step(input).await,
             Report::Edited(review, call, job) => {
                 let judged = job.and_then(|job| self.judge_edit(&call.name, &job, call.arguments));
-                review.reply.send(judged).ok(); // whoever asked has gone: nothing was settled
+                review.reply.send(judged).ok(); // the session is gone: nothing was settled
                 Ok(())
             }
             Report::Prepared(id, call, job) => {
@@ -82,7 +82,7 @@ impl Runner {
             let (deltas, mut pieces) = mpsc::channel(PIECES);
             let forward = async {
                 while let Some(delta) = pieces.recv().await {
-                    to_us.send(Report::Model(asking, Input::Delta(delta))).await.ok(); // the runner is gone: so are we
+                    to_us.send(Report::Model(asking, Input::Delta(delta))).await.ok(); // fails only if the runner is gone
                 }
             };
             let (replied, ()) = tokio::join!(model.ask(request, deltas), forward);
@@ -120,7 +120,7 @@ impl Runner {
         }));
     }
 
-    /// The current model, whichever will be next.
+    /// The current model. A later change of the model does not affect the request.
     fn asked_model(&mut self) -> Model {
         self.answering = (self.model.name().to_owned(), self.model.window());
         self.model.clone()
@@ -215,10 +215,10 @@ impl Runner {
             }
             Err(why) => Err(why),
         };
-        review.reply.send(judged).ok(); // whoever asked has gone: nothing was settled
+        review.reply.send(judged).ok(); // the session is gone: nothing was settled
     }
 
-    /// Whoever edits a call allows the edited call. What is denied to everybody stays denied.
+    /// A client that edits a call allows the edited call. A call that is denied to everybody stays denied.
     fn judge_edit(&self, tool: &str, job: &Job, arguments: Value) -> Result<EditedCall, String> {
         if let Verdict::Deny(why) = self.policy.judge(tool, job) {
             return Err(why);

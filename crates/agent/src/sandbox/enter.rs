@@ -103,7 +103,7 @@ impl SandboxArgs {
         let here = std::env::current_dir();
         let roots: Vec<PathBuf> = self.write.iter().filter_map(|root| root.canonicalize().ok()).collect();
         for folder in &self.protect {
-            // One that is missing could be created.
+            // A missing folder could be created by the command.
             fs::create_dir_all(folder).ok();
             let Ok(folder) = folder.canonicalize() else { continue };
             let is_around = |root: &&PathBuf| folder.starts_with(root);
@@ -111,7 +111,7 @@ impl SandboxArgs {
                 continue;
             };
             if roots.iter().any(|root| root.starts_with(&folder)) {
-                // The workspace lies in it.
+                // The workspace lies in the protected folder.
                 continue;
             }
             // The folders above it are mounted as well: a mounted folder can be neither renamed nor deleted.
@@ -122,7 +122,7 @@ impl SandboxArgs {
             }
             make_read_only(&folder);
         }
-        // What was mounted over the current folder counts for it only from here on.
+        // A mount over the current folder takes effect for this process only when it enters the folder again.
         here.and_then(std::env::set_current_dir).ok();
     }
 
@@ -200,7 +200,7 @@ fn make_read_only(folder: &Path) {
 }
 
 /// Mounts an empty folder over each folder and an empty file over each socket. Landlock, which is applied next,
-/// prevents unmounting.
+/// prevents unmounting. Best effort: hosts refuse connections from commands in any case.
 ///
 /// Best effort: hosts refuse connections from commands either way.
 fn hide(folders: &[PathBuf], sockets: &BTreeSet<PathBuf>) {

@@ -135,7 +135,7 @@ impl RunningCommand {
         reported
     }
 
-    /// Nobody receives its events: waits until nothing of it is left.
+    /// Ends the command when nobody receives its events any more, and waits until all its processes have ended.
     pub(super) async fn abandon(self) {
         drop(self.progress);
         self.stop.cancel();

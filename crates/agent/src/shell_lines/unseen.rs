@@ -46,7 +46,8 @@ impl UnseenCommands {
         }
     }
 
-    /// Puts them before the text of a prompt. A slash command has to come first, so they wait for the next prompt.
+    /// Puts the commands before the text of a prompt. They wait if the prompt is a slash command, which has to come
+    /// first.
     pub(super) fn put_before(&mut self, prompt: &mut Prompt) {
         if self.frames.is_empty() || prompt.text.trim_start().starts_with('/') {
             return;
@@ -67,7 +68,7 @@ fn cut(text: &str, from: usize) -> usize {
     (from..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
 }
 
-/// The text without anything that means something to an agent's program: neither the tag nor a mention.
+/// Removes from the text what has a meaning for an agent's program: the tag, and mentions of files.
 fn harmless(text: &str) -> String {
     let mut letters = text.chars().peekable();
     let mut spaced = String::with_capacity(text.len());
@@ -80,7 +81,7 @@ fn harmless(text: &str) -> String {
     unframed(&spaced)
 }
 
-/// The text without the tag, in any spelling.
+/// Replaces the tag in the text, whatever its case.
 fn unframed(text: &str) -> String {
     let lower = text.to_ascii_lowercase();
     let mut free = String::with_capacity(text.len());

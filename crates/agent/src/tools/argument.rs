@@ -19,7 +19,7 @@ pub(super) fn strings<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<
     deserializer.deserialize_any(Strings)
 }
 
-/// File filters that come as a group of their own.
+/// File filters that the model groups in an object.
 #[derive(Debug, Deserialize)]
 pub(super) struct Filtering {
     respect_git_ignore: Option<bool>,

@@ -1,4 +1,4 @@
-//! A change to one file: computed first, shown to whoever is asked, and made only if the file has not changed since.
+//! A change to one file: computed first, shown in the question, and made only if the file has not changed since.
 //!
 //! `write_file` and `replace` end here: they decide the new content, this module writes it.
 
@@ -51,7 +51,7 @@ pub(crate) struct Change {
     done: String,
     /// The model's original text, if the user replaced it.
     meant: Option<String>,
-    /// What people see, computed once: a diff of large texts is expensive.
+    /// The preview for people, computed once: a diff of large texts is expensive.
     sides: Box<ChangePreview>,
 }
 
@@ -85,7 +85,7 @@ impl Target {
     }
 }
 
-/// What an open file contains, and its stamp.
+/// The content of an open file, and its stamp.
 fn held(file: File) -> io::Result<(ExpectedContent, Stamp)> {
     let metadata = file.metadata()?;
     if metadata.len() > LARGEST_TEXT {
@@ -123,7 +123,7 @@ impl Change {
         Details::FileEdit { file_path: self.file.path().display().to_string(), before, after, diff }
     }
 
-    /// The content can be edited if whoever is asked can see it.
+    /// The content can be edited if the question shows it.
     pub(crate) fn edits(&self) -> Vec<Edit> {
         if self.sides.after.is_some() { vec![Edit::NewContent] } else { Vec::new() }
     }
@@ -213,7 +213,7 @@ impl ChangePreview {
         let (before, diff) = match held {
             ExpectedContent::Nothing => (None, Some(unified(shown, None, after))),
             ExpectedContent::Text(before) => (Some(before), Some(unified(shown, Some(before), after))),
-            // The old content is unknown.
+            // The old content is not text.
             ExpectedContent::Other(_) => (None, None),
         };
         let is_long = |text: &str| text.len() > LARGEST_SHOWN;

@@ -124,7 +124,7 @@ impl Fetch {
         let (mut text, mut read) = (String::new(), 0);
         for url in &self.urls {
             let message = Some(format!("reading {url}"));
-            // Nobody receives progress any more: read on all the same.
+            // Nobody may receive progress any more: read on.
             context.progress.send(Progress { message, ..Progress::default() }).await.ok();
             let page = tokio::time::timeout(TIME, page(screen, url)).await;
             let page = page.unwrap_or_else(|_| Err(format!("it took longer than {} s", TIME.as_secs())));

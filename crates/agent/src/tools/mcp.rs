@@ -17,7 +17,7 @@ pub(crate) struct Mcp {
     pub(crate) trusted: bool,
 }
 
-/// The call, if a server has such a tool.
+/// The call, if a server has the tool.
 pub(super) fn prepare(servers: &Servers, call: &Call) -> Option<Result<Mcp, BadCall>> {
     let McpTool { server, tool, trusted } = servers.find(&call.name)?;
     let arguments = match &call.arguments {

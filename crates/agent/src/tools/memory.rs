@@ -102,7 +102,7 @@ fn with_fact(text: &str, fact: &str) -> String {
         return format!("{}{gap}{HEADING}\n\n- {fact}\n", text.trim_end());
     };
     let (head, under) = text.split_at(start + HEADING.len());
-    // Up to the next heading; what the user writes below stays below.
+    // The section ends at the next heading; text of the user below it stays below.
     let end = under.find("\n#").unwrap_or(under.len());
     let (facts, rest) = under.split_at(end);
     let rest = rest.trim_start_matches('\n');

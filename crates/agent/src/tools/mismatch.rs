@@ -81,7 +81,7 @@ fn but_for_white_space<'a>(text: &'a str, old: &str) -> Option<(usize, Vec<&'a s
     Some((at + 1, lines[at..at + wanted.len()].to_vec()))
 }
 
-/// The lines most similar to what was looked for.
+/// The lines most similar to the text that was not found.
 fn nearest<'a>(text: &'a str, old: &str) -> Option<(usize, Vec<&'a str>)> {
     let first = old.lines().map(str::trim).find(|line| !line.is_empty())?;
     if first.len() > LONGEST_COMPARED {

@@ -60,7 +60,7 @@ impl Pattern {
         &self.text
     }
 
-    /// Whether it matches that path, relative to where the pattern begins.
+    /// Whether the pattern matches that path, relative to the folder of the pattern.
     pub(super) fn fits(&self, below: &Path) -> bool {
         match below.file_name() {
             Some(name) if self.name_only => self.glob.is_match(name),

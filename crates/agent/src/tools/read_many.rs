@@ -67,7 +67,7 @@ pub(crate) struct ReadMany {
     ignored: Ignored,
 }
 
-/// What one of the paths resolves to.
+/// The file, folder or pattern that a path resolves to.
 #[derive(Debug, Clone, PartialEq)]
 enum Choice {
     File(Inside),

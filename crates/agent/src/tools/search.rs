@@ -58,7 +58,7 @@ pub(crate) struct Search {
     ignored: Ignored,
 }
 
-/// What a line must contain.
+/// The pattern that a line must contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SearchPattern {
     text: String,

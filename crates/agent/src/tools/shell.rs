@@ -31,7 +31,7 @@ pub(crate) const NAME: &str = "run_shell_command";
 const TIME: Duration = Duration::from_secs(120);
 /// Largest time limit.
 const MOST_TIME: u64 = 600;
-/// Time limit of the user's own commands: somebody watches who can stop them.
+/// Time limit of the user's own commands, which the user watches and can stop.
 const USERS_TIME: Duration = Duration::from_secs(24 * 60 * 60);
 /// Output is reported in pieces of about this size, or as often as [`OFTEN`].
 const PIECE: usize = 8 * 1024;
@@ -45,10 +45,10 @@ const PATIENCE: Patience = Patience {
     after_terminate: Duration::from_millis(300),
 };
 
-/// What all commands of a session share.
+/// The state that all commands of a session share.
 #[derive(Debug)]
 pub(crate) struct Surroundings {
-    /// The default folder, then others that a command may name. Nothing outside them.
+    /// The default folder, then others that a command may name. Commands run in no other folder.
     pub(crate) folders: Vec<PathBuf>,
     pub(crate) keeper: Keeper,
     /// Added to the user's own environment.
@@ -127,7 +127,7 @@ impl Command {
         }
     }
 
-    /// Its description. A background command must be recognisable as one.
+    /// The description of the command. It must show that a command runs in the background.
     fn described(&self) -> Option<String> {
         let background = self.background.then(|| "runs in the background until the session ends".to_owned());
         let lines: Vec<String> = background.into_iter().chain(self.description.clone()).collect();
@@ -145,7 +145,7 @@ impl Command {
         Self { time: USERS_TIME, ..self }
     }
 
-    /// The same with another command.
+    /// The job with another command.
     pub(crate) fn with_command(self, command: String) -> Self {
         Self { command, ..self }
     }
@@ -160,7 +160,7 @@ impl Shell {
         Self { surroundings: Arc::new(surroundings), shell, background: Arc::default() }
     }
 
-    /// Ends the background commands, and waits until nothing of them is left.
+    /// Ends the background commands, and waits until they have ended.
     pub(crate) async fn close(&self) {
         self.background.close().await;
     }
@@ -221,9 +221,9 @@ impl Shell {
 
     fn program(&self, command: &Command) -> Program {
         let Surroundings { environment, hidden_env, sandbox, .. } = &*self.surroundings;
-        // Stderr goes where stdout goes, so that their order is preserved.
+        // Stderr is redirected to stdout, to preserve the order of output.
         let args = vec!["-c".into(), format!("exec 2>&1\n{}", command.command).into()];
-        // No pager may wait for a key, and programs may want to know who runs them.
+        // Pagers must not wait for a key, and programs may check who runs them.
         let quiet =
             [("MULTITAP", "1"), ("TERM", "dumb"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
         let quiet = quiet.map(|(name, value)| (OsString::from(name), OsString::from(value)));
@@ -243,7 +243,7 @@ impl Shell {
     }
 }
 
-/// The folder a command runs in: it exists, and after resolving links lies inside one of these.
+/// The folder in which a command runs: it must exist and, with links resolved, lie in one of `folders`.
 fn inside(folders: &[PathBuf], directory: Option<&Path>) -> Result<PathBuf, BadCall> {
     let Some(first) = folders.first() else { return Err(BadCall("there is no folder to run it in".to_owned())) };
     let wanted = first.join(directory.unwrap_or(Path::new("")));
@@ -266,7 +266,7 @@ fn with_source(error: &SpawnError) -> String {
     }
 }
 
-/// Why a command is no longer watched.
+/// Why watching a command ended.
 enum WatchEnd {
     Done(Exit),
     TimeIsUp,
@@ -348,7 +348,7 @@ async fn tell(child: &mut Child, output: &mut Output, context: &ToolContext) -> 
 
 async fn say(context: &ToolContext, progress: Progress) {
     if progress != Progress::default() {
-        // Nobody receives progress any more: the command goes on all the same.
+        // Nobody may receive progress any more: the command goes on.
         context.progress.send(progress).await.ok();
     }
 }

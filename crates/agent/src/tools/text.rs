@@ -25,7 +25,7 @@ const MOST_COUNTED: u64 = 64 * 1024 * 1024;
 /// Largest picture that models accept.
 const LARGEST_PICTURE: u64 = 5 * 1024 * 1024;
 
-/// The requested lines, and how much of them.
+/// The range of requested lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LineRange {
     /// Lines to leave out before them.
@@ -117,7 +117,7 @@ pub(super) fn read(file: File, wanted: LineRange, stop: &CancellationToken) -> i
     Ok((Content::Text(page), stamp))
 }
 
-/// The beginning of a file, even if reads return it in pieces.
+/// The first bytes of a file, even if reads return them in pieces.
 fn first_bytes(reader: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut first = Vec::with_capacity(FIRST);
     reader.take(FIRST as u64).read_to_end(&mut first)?;
@@ -148,7 +148,7 @@ impl<R: BufRead> Lines<'_, R> {
         while let Some(line) = self.next(&mut held)? {
             seen += 1;
             if line.binary {
-                // What follows is not text; the requested lines may have come before.
+                // The rest is not text; the requested lines may have come before it.
                 self.hash = None;
                 return Ok(full.then(|| page.finish(None)));
             }

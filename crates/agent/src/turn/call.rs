@@ -18,11 +18,11 @@ use crate::tool::{Outcome, Progress};
 /// The state of a reply's calls.
 #[derive(Debug, Default)]
 pub(super) struct CallBatch {
-    /// The user made the call, not the model.
+    /// Whether the user made the call, not the model.
     users: bool,
     later: VecDeque<(usize, Call)>,
     active: Vec<Active>,
-    /// By their index in the reply.
+    /// Answers with the index of their call in the reply.
     answers: Vec<(usize, Answer)>,
 }
 
@@ -33,26 +33,26 @@ pub(super) struct Active {
     tool_id: ToolId,
     call: Call,
     began: Timestamp,
-    /// Its start was reported.
+    /// Whether `toolStarted` was emitted.
     reported: bool,
     asked: Option<(Question, Job)>,
     runs: bool,
     /// The MCP server that it calls.
     server: Option<String>,
-    /// What that server asks the user for, without an answer.
+    /// Open requests of the MCP server to the user.
     pub(super) elicited: Vec<Question>,
 }
 
-/// The result of an edited answer.
+/// The effect of an edited answer.
 #[derive(Debug)]
 pub(crate) enum Edited {
-    /// The same call with its job as edited, and the matching arguments.
+    /// The same call with the edited job, and the matching arguments.
     Job { job: Box<Job>, arguments: Map<String, Value> },
     /// Another call of the same tool, which has to be prepared.
     Call(Call),
 }
 
-/// What a stopped turn still waits for.
+/// The work that a stopped turn still waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Remaining {
     Nothing,
@@ -77,12 +77,12 @@ impl CallBatch {
         self.active.iter_mut().find(|active| asks(active))
     }
 
-    /// The call that this server runs.
+    /// The running call of this server.
     pub(super) fn running_of(&mut self, server: &str) -> Option<&mut Active> {
         self.active.iter_mut().find(|active| active.runs && active.server.as_deref() == Some(server))
     }
 
-    /// The question of a server, which is over then.
+    /// Takes the question of a server, which is answered or withdrawn.
     pub(super) fn take_elicited(&mut self, id: &QuestionId) -> Option<Question> {
         self.active.iter_mut().find_map(|active| {
             let at = active.elicited.iter().position(|question| question.question_id == *id)?;
@@ -99,7 +99,7 @@ impl Machine {
         }
     }
 
-    /// Starts what can start; asks the model again when all calls have their answers.
+    /// Starts the calls that can start, and asks the model again when all calls have answers.
     pub(super) fn next_calls(&mut self, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         let looks = std::mem::take(&mut self.read_only);
         let may_begin = |work: &CallBatch| {
@@ -144,7 +144,7 @@ impl Machine {
         let mut answers = answers.into_iter().map(|(_, answer)| answer);
         let mut reported = None;
         let message = if work.users {
-            // The model never asked for it, so it is reported to it as something the user did.
+            // The model did not make this call, so it gets the result as something that the user did.
             let Some(answer) = answers.next() else { return };
             reported = Some(answer.text.clone());
             Message::user(format!("I ran a command myself. It gave:\n\n{}", answer.text))
@@ -227,7 +227,7 @@ impl Machine {
         }
     }
 
-    /// What an edited answer would make of its call. Changes nothing.
+    /// The call that an edited answer would run. Changes nothing.
     pub(crate) fn edited(&mut self, decide: &Decide) -> Result<(String, Edited), String> {
         let active = self.work().and_then(|work| work.asking(&decide.question_id));
         let asked = active.and_then(|active| Some((active.call.clone(), active.asked.as_ref()?.1.clone())));
@@ -235,7 +235,7 @@ impl Machine {
         Ok((call.name.clone(), edit(&call, job, decide)?))
     }
 
-    /// A call with other arguments, which the user gave.
+    /// The user gave a call other arguments.
     pub(super) fn redone(
         &mut self,
         id: &ToolId,

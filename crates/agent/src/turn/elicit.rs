@@ -1,5 +1,5 @@
-//! What MCP servers ask the user for while a call of theirs runs: each is a question of the session beside the call, and
-//! is over with it at the latest.
+//! Requests of MCP servers to the user while a call of theirs runs. Each becomes a question of the session, and ends
+//! with the call at the latest.
 
 use multitap_event::{Decide, Elicitation, ElicitationAnswer, EventKind, Question, QuestionId, Withdrawal};
 
@@ -10,7 +10,8 @@ use super::{Effect, Machine, Phase, Turn};
 const MOST_OPEN: usize = 8;
 
 impl Machine {
-    /// A server asks. Only while it runs a call of this turn: nobody expects a question of it at other times.
+    /// A server asks the user. Only accepted while the server runs a call of this turn: at other times nobody expects
+    /// its question.
     pub(super) fn elicited(&mut self, id: QuestionId, elicitation: &Elicitation, out: &mut Vec<Effect>) {
         let running = match &mut self.turn {
             Some(Turn { stage: Phase::Working(work), .. }) => work.running_of(&elicitation.server),
@@ -35,7 +36,7 @@ impl Machine {
     /// Whether the answer was for a server.
     pub(super) fn answered(&mut self, decide: &Decide, out: &mut Vec<Effect>) -> bool {
         let Some(question) = self.work().and_then(|work| work.take_elicited(&decide.question_id)) else { return false };
-        // The owner of the session has found that it fits. One that does not accepts nothing.
+        // The owner of the session has checked that the answer fits. If it does not, it accepts nothing.
         let answer = ElicitationAnswer::of(&question, decide).unwrap_or(ElicitationAnswer::Cancel);
         out.push(Effect::Answer(question.question_id, answer));
         true

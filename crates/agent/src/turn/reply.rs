@@ -5,7 +5,7 @@ use multitap_event::{EventKind, MessageId, Reasoning, Role, TextChunk, TextRetra
 use crate::conversation::{Call, Part};
 use crate::model::Delta;
 
-/// What the model has said so far in one reply.
+/// The part of a reply that has arrived.
 #[derive(Debug)]
 pub(super) struct Gathered {
     id: MessageId,
@@ -62,7 +62,7 @@ impl Gathered {
         }
     }
 
-    /// The event that retracts this text; `None` if nothing of it was shown.
+    /// The event that retracts the text of this reply; `None` if none of it was shown.
     pub(super) fn retracted(&self) -> Option<EventKind> {
         let heard = |part: &Part| match part {
             Part::Text { .. } => true,

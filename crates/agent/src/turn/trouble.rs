@@ -13,7 +13,7 @@ use crate::model::{ModelError, ModelErrorKind};
 pub(super) const ATTEMPTS: u32 = 5;
 
 impl Machine {
-    /// The model did not answer to the end.
+    /// Handles a model request that failed or broke off.
     pub(super) fn failed(&mut self, error: ModelError, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         let Some(turn) = &mut self.turn else { return };
         let Phase::Asking { attempt, gathered } = &mut turn.stage else { return };
@@ -66,14 +66,14 @@ impl Machine {
         out.push(Effect::Wait(delay));
     }
 
-    /// Ends the turn as failed, and says why.
+    /// Ends the turn as failed, with the reason.
     pub(super) fn fail(&mut self, native: Option<&str>, why: String, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         let reported = AgentError::new(AgentErrorKind::Unknown, why.clone()).of(AgentType::Builtin);
         out.push(Effect::Tell(EventKind::Error(reported)));
         self.end(TurnStatus::Failed, native, Some(why), now, out);
     }
 
-    /// Stores what the model had said, with an answer to every call in it.
+    /// Stores the part of the reply that arrived, with an answer to every call in it.
     pub(super) fn break_off(&mut self, why: &str, out: &mut Vec<Effect>) {
         let Some(Turn { stage: Phase::Asking { gathered, .. }, .. }) = &mut self.turn else { return };
         let gathered = std::mem::replace(gathered, Gathered::new(MessageId::from("")));

@@ -57,7 +57,7 @@ mod at {
 
     use super::{Entry, File, Inside, Kind, OpenError};
 
-    /// What to do about missing folders on the path.
+    /// How missing folders on the path are handled.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub(in crate::workspace) enum Missing {
         Refuse,
@@ -130,7 +130,7 @@ mod at {
             folder = match next() {
                 Err(Errno::NOENT) if missing == Missing::Create => {
                     match mkdirat(&folder, step, Mode::from_raw_mode(0o777)) {
-                        // Somebody else created it meanwhile, which is as good.
+                        // Another program created the folder meanwhile.
                         Ok(()) | Err(Errno::EXIST) => next(),
                         Err(error) => Err(error),
                     }

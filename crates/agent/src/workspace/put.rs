@@ -37,7 +37,7 @@ impl From<io::Error> for PutError {
 }
 
 impl ExpectedContent {
-    /// Whether an open file still has this content.
+    /// Whether an open file still has the expected content.
     fn is_in(&self, file: std::fs::File) -> io::Result<bool> {
         match self {
             Self::Nothing => Ok(false),

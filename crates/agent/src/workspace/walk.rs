@@ -18,10 +18,10 @@ use super::open::{Entry, Kind, list, open};
 const MOST_RULES: u64 = 1024 * 1024;
 /// Files of rules; later ones take precedence.
 const RULES: [&str; 2] = [".gitignore", ".ignore"];
-/// Folders without real files, met where the workspace is the whole system.
+/// Folders without real files; they are met if the workspace is the whole file system.
 const NOT_FILES: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// What to do with files that Git ignores.
+/// How files that Git ignores are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ignored {
     Skip,
@@ -108,7 +108,7 @@ impl Iterator for Walk {
     }
 }
 
-/// Whether Git would say so; an empty `.git` does not count.
+/// Whether Git would treat the folder as a repository; an empty `.git` does not count.
 fn is_repository(folder: &Path) -> bool {
     let git = folder.join(".git");
     git.is_file() || git.join("HEAD").exists()
@@ -135,13 +135,13 @@ impl Rules {
             place.path().ancestors().skip(1).take_while(|folder| folder.starts_with(top)).collect();
         folders.reverse();
         folders.into_iter().fold(Self::default(), |above, folder| {
-            // Not necessarily inside: only its rules are read.
+            // The folder may lie outside the workspace: only its rules are read.
             let here = Inside { folder: folder.to_owned(), path: folder.to_owned() };
             above.read(&here, &RULES)
         })
     }
 
-    /// These and those of a folder with these entries.
+    /// These rules, and those of a folder with these entries.
     fn with(&self, place: &Inside, entries: &[Entry]) -> Self {
         let there = |name: &&str| entries.iter().any(|entry| entry.name == **name && entry.kind == Kind::File);
         let names: Vec<&str> = RULES.into_iter().filter(there).collect();

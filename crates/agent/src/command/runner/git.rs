@@ -1,4 +1,5 @@
-//! What makes Git run another program: settings on its command line, aliases, options that name programs.
+//! Recognises arguments that make Git run another program: settings on its command line, aliases, options that name
+//! programs.
 //!
 //! A subcommand that Git does not know is an alias or an external program, so only known ones are trusted.
 
@@ -19,7 +20,7 @@ const PLAIN: &str = "add am apply archive bisect blame branch bundle cat-file ch
 const OPTIONS: &str = "--output --config-env --exec-path --upload-pack --receive-pack --exec --ext-diff --textconv \
      --open-files-in-pager --template --git-dir --extcmd";
 
-/// Prefixes of settings that name no program, in lower case.
+/// Prefixes of settings that cannot name a program, in lower case.
 const HARMLESS: &str = "user. author. committer. color. advice. column. log. status. init.defaultbranch core.quotepath core.autocrlf \
      core.safecrlf core.eol core.filemode core.ignorecase core.longpaths commit.gpgsign tag.gpgsign tag.sort \
      branch.sort push.default push.autosetupremote pull.rebase pull.ff fetch.prune diff.renames diff.noprefix \
@@ -74,7 +75,7 @@ fn is_harmless(name: &str) -> bool {
     HARMLESS.split(' ').any(|harmless| name.starts_with(harmless))
 }
 
-/// Whether `-s NAME` names a merge strategy that Git does not have: it runs `git-merge-NAME` then.
+/// Whether `-s NAME` names an unknown merge strategy: Git would run `git-merge-NAME`.
 fn names_a_strategy(rest: &[&str]) -> bool {
     let known = ["ort", "recursive", "resolve", "octopus", "ours", "subtree"];
     let next = rest.iter().skip(1).copied().chain([""]);

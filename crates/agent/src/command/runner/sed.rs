@@ -1,4 +1,5 @@
-//! Whether a sed script runs commands or writes files (`e`, `w`, `s///e`): all but the plainest scripts may.
+//! Whether a sed script may run commands or write files (`e`, `w`, `s///e`). Only the plainest scripts are known not
+//! to.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -8,7 +9,7 @@ pub(super) fn runs_others(arguments: &[&str]) -> bool {
     let (mut scripts, mut bare): (Vec<&str>, Option<&str>) = (Vec::new(), None);
     while let Some(word) = words.next() {
         match *word {
-            // Scripts before it were compiled without the sandbox.
+            // Scripts before this option were compiled without the sandbox.
             "--sandbox" if scripts.is_empty() => return false,
             "-e" | "--expression" => scripts.extend(words.next().copied()),
             "-n" | "-E" | "-r" | "-s" | "-u" | "-z" | "-i" | "--quiet" | "--silent" | "--regexp-extended"
@@ -86,7 +87,7 @@ fn until(rest: &mut Peekable<Chars<'_>>, delimiter: char) -> Option<()> {
             '\\' => {
                 rest.next()?;
             }
-            // A bracket that stands first, and one within `[.x.]` or `[=x=]`, is one of the characters.
+            // A bracket is literal if it comes first, or within `[.x.]` or `[=x=]`.
             '[' if in_brackets && matches!(rest.peek(), Some('.' | '=')) => return None,
             '[' => {
                 in_brackets = true;

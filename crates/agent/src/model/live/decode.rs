@@ -22,7 +22,7 @@ pub(super) struct Decoder {
     tap: Tap,
     /// The signature of the current thought, as far as it arrived.
     signature: String,
-    /// The current thought has no signature; its text is its only proof.
+    /// Whether the current thought has no signature: its text is then the only proof.
     unsigned: bool,
     ids: BTreeSet<String>,
     failed: Option<Value>,
@@ -32,7 +32,7 @@ pub(super) struct Decoder {
 #[derive(Debug)]
 pub(super) enum ReplyEnd {
     Whole(Reply),
-    /// It was interrupted.
+    /// The reply was interrupted.
     Broken,
 }
 
@@ -160,7 +160,7 @@ impl Decoder {
         let mut id = call.call_id.clone();
         while id.is_empty() || !self.ids.insert(id.clone()) {
             let count = self.ids.len();
-            // By this form the library knows that the id is not Gemini's own.
+            // The library recognises by this form that the id is not Gemini's own.
             id = match self.api {
                 Api::GenerateContent => format!("call#{}#{count}", call.fn_name),
                 Api::Messages | Api::Responses | Api::Chat => format!("call_{count}"),
@@ -190,7 +190,7 @@ impl Decoder {
     }
 }
 
-/// Absent where nothing was counted.
+/// `None` if nothing was counted.
 pub(super) fn tokens(usage: Usage) -> Option<TokenUsage> {
     let count = |tokens: Option<i32>| tokens.and_then(|tokens| u64::try_from(tokens).ok());
     let (input, output) = (count(usage.prompt_tokens), count(usage.completion_tokens));

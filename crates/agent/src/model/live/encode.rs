@@ -22,10 +22,10 @@ use crate::tool::Spec;
 /// Replaces an empty message, which no provider accepts.
 const NOTHING_SAID: &str = "(no words)";
 
-/// What Gemini accepts instead of a signature, so that another model's call passes.
+/// The value that Gemini accepts in place of a signature, so that calls of another model pass.
 const NOT_SIGNED: &str = "skip_thought_signature_validator";
 
-/// How many of the last messages from our side mark a cacheable prefix.
+/// Number of our latest messages that mark a cacheable prefix.
 const KEPT: usize = 2;
 
 pub(super) fn request(target: &Target, request: &Request, recall: ThoughtReplay) -> ChatRequest {
@@ -52,7 +52,7 @@ pub(super) fn request(target: &Target, request: &Request, recall: ThoughtReplay)
     chat
 }
 
-/// Tools that must be declared because the conversation mentions calls of them, though none may be called now.
+/// Tools that must be declared because the conversation contains calls of them, though they may not be called now.
 pub(super) fn called_before(api: Api, messages: &[Message]) -> Vec<Tool> {
     if api != Api::Messages {
         return Vec::new();
@@ -108,7 +108,7 @@ impl Encoder<'_> {
         out
     }
 
-    /// The model's message; several messages where the provider wants thoughts at their place among them.
+    /// The model's message; several messages if the provider expects the thoughts between them.
     fn assistant(&self, parts: &[Part], in_turn: bool) -> Vec<ChatMessage> {
         let mut runs: Vec<Vec<ContentPart>> = vec![Vec::new()];
         // Newer Google models require a signature on the first call, from the thought before it or its own.
@@ -158,7 +158,7 @@ impl Encoder<'_> {
             },
             Api::Responses | Api::GenerateContent if signature.is_empty() => Vec::new(),
             Api::Responses | Api::GenerateContent => vec![ContentPart::ThoughtSignature(signature.to_owned())],
-            // Required while the model is at the same task, and only then.
+            // Required while the model works on the same task, and only then.
             Api::Chat if in_turn && !text.is_empty() => vec![ContentPart::ReasoningContent(text.to_owned())],
             Api::Chat => Vec::new(),
         }

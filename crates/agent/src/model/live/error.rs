@@ -113,7 +113,7 @@ fn said(target: &Target, account: &ProviderReport, status: Option<u16>) -> Model
     make(target, kind, why, status, account.retry_after)
 }
 
-/// What may help where a model is not found.
+/// Advice for an unknown model.
 fn hint(target: &Target) -> String {
     if target.is_at_home() {
         return format!(". Some that it has: {}", catalog::listed(target.vendor).join(", "));
@@ -133,7 +133,7 @@ fn kind(account: &ProviderReport, status: Option<u16>) -> ModelErrorKind {
     if has(&["context_length_exceeded", "exceed_context_size_error", "request_too_large"]) || says(&TOO_LONG) {
         return ModelErrorKind::TooLong;
     }
-    // A retry does not bring money.
+    // A retry would not help: the account has no credit.
     if has(&["insufficient_quota", "billing_error"]) || says(&["credit balance is too low"]) {
         return ModelErrorKind::Refused;
     }
@@ -158,7 +158,7 @@ fn kind(account: &ProviderReport, status: Option<u16>) -> ModelErrorKind {
     }
 }
 
-/// How providers and local servers report a conversation that does not fit.
+/// Phrases of providers and local servers in the error for a conversation that is too long.
 const TOO_LONG: [&str; 7] = [
     "prompt is too long",
     "exceed context limit",
@@ -188,7 +188,7 @@ fn who(target: &Target) -> String {
         return target.vendor.name().to_owned();
     }
     match target.vendor {
-        // Many servers speak its API.
+        // Many servers use its API.
         Vendor::OpenAi => format!("the server at {}", target.host()),
         Vendor::Anthropic | Vendor::Gemini => format!("{} at {}", target.vendor.name(), target.host()),
     }

@@ -45,8 +45,8 @@ pub(super) fn options(target: &Target, request: &Request, summaries: Summaries, 
 
 /// For both APIs of OpenAI.
 fn openai(options: ChatOptions, model: &str, cache_key: &str) -> ChatOptions {
-    // No budget is sent. Without an effort the library would take one from the end of the model's name, and cut it
-    // off.
+    // No budget is sent. Without an explicit effort, the library would read one from the end of the model's name, and
+    // remove it there.
     let options = options.with_reasoning_effort(ReasoningEffort::Budget(0));
     // Without a key the library disables the cache of newer models.
     if catalog::openai_thinks(model) { options.with_prompt_cache_key(cache_key) } else { options }

@@ -1,12 +1,12 @@
-//! Reads what the library does not pass on from the raw frames: the signature of a hidden thought, and why a reply
-//! failed or was cut.
+//! Reads facts from the raw frames that the library does not pass on: the signature of a hidden thought, and why a
+//! reply failed or was cut.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use genai::chat::{ChatFrameSink, FrameCtx, RawFrameRef};
 use serde_json::Value;
 
-/// Something the library does not pass on.
+/// A fact that the library does not pass on.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum RawReport {
     /// Signature of a thought that ends here.
@@ -17,7 +17,7 @@ pub(super) enum RawReport {
     Cut(String),
 }
 
-/// What was read since the last look. Clones share it.
+/// Raw reports since the last `drain`. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tap(Arc<Mutex<Vec<RawReport>>>);
 

@@ -25,7 +25,7 @@ pub(super) fn text(html: &str) -> String {
     page.finish()
 }
 
-/// The target of a link; only of one that leads somewhere.
+/// The target of a link, if it leads anywhere.
 fn href(tag: &StartTag<()>) -> Option<String> {
     let target = String::from_utf8_lossy(tag.attributes.get(b"href".as_slice())?);
     ["http://", "https://", "/"].iter().any(|begin| target.starts_with(begin)).then(|| target.into_owned())

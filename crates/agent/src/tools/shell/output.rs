@@ -1,4 +1,4 @@
-//! Collects a command's output, bounded: what is still to be reported, and what the model reads in the end. Pure.
+//! Collects a command's output, bounded: the part that is not reported yet, and the text for the model. Pure.
 
 /// Most output reported while it runs. The rest is only counted.
 const SHOWN: u64 = 4 * 1024 * 1024;
@@ -15,7 +15,7 @@ pub(super) struct Output {
     shown: u64,
     not_shown: u64,
     head: String,
-    /// What came after the head, or the last of it.
+    /// The output after the head, or the end of it.
     tail: String,
     /// Bytes left out between the two.
     left_out: u64,
@@ -41,7 +41,7 @@ impl Output {
         } else {
             self.not_shown += length;
         }
-        // Once something went past the head, nothing more belongs to it.
+        // Once any output was stored after the head, the head is closed.
         let open = self.tail.is_empty() && self.left_out == 0;
         let room = if open { HEAD.saturating_sub(self.head.len()) } else { 0 };
         let (head, tail) = text.split_at(cut_before(text, room));
@@ -52,7 +52,7 @@ impl Output {
         }
     }
 
-    /// How much is not reported yet.
+    /// Number of bytes that are not reported yet.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.len()
     }
@@ -67,7 +67,7 @@ impl Output {
         self.not_shown
     }
 
-    /// All of it for the model, with how it ended.
+    /// The whole output for the model, with how the command ended.
     pub(super) fn text(&self, end: &str) -> String {
         let mut tail = self.tail.clone();
         let mut text = match self.left_out + shorten(&mut tail) {
@@ -90,7 +90,7 @@ fn cut_before(text: &str, most: usize) -> usize {
     (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default()
 }
 
-/// Removes what is too much at the beginning; returns how much that was.
+/// Cuts the tail at its beginning to the limit; returns the number of bytes removed.
 fn shorten(tail: &mut String) -> u64 {
     let surplus = cut_before(tail, tail.len().saturating_sub(TAIL));
     tail.drain(..surplus);
