@@ -1,4 +1,4 @@
-//! What calls bring along.
+//! The arguments of calls.
 
 use multitap_a2a::devtool::ToolCallConfirmation;
 use multitap_a2a::{Content, Message, Part};

@@ -16,19 +16,19 @@ use crate::remote::RemoteAgent;
 const ANSWER: &str = "answer";
 const DECISION: &str = "decision";
 const FEEDBACK: &str = "feedback";
-/// The most characters of a text that are shown. What a decision is about is shown whole.
+/// Maximum number of characters of a text that are shown. The subject of a decision is shown whole.
 const SHOWN: usize = 8000;
 
-/// What a person decided.
+/// The user's decision.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Reply {
-    /// To be sent to the task.
+    /// A message to send to the task.
     Answer(Box<Message>),
     /// The person does not want to answer.
     Declined,
 }
 
-/// The form that a client shows. None: nobody could see what it is about.
+/// The form that a client shows; `None` if the subject of the question could not be shown.
 pub(crate) fn form(name: &str, agent: &RemoteAgent, question: &Question) -> Option<ElicitRequestParams> {
     let (message, schema) = match question {
         Question::Oversized { .. } => return None,
@@ -51,12 +51,13 @@ pub(crate) fn form(name: &str, agent: &RemoteAgent, question: &Question) -> Opti
             (message, schema)
         }
     };
-    // The builder fails only for required fields that it does not have.
+    // `build` fails only for a required field that was not added.
     let requested_schema = schema.build().unwrap_or_else(|_| ElicitationSchema::new(Default::default()));
     Some(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
 }
 
-/// The answer in a filled form. One that does not fit the question counts as declined: nothing is approved by mistake.
+/// The answer in a filled form. If it does not fit the question, it counts as declined, so that nothing is approved by
+/// mistake.
 pub(crate) fn reply(agent: &RemoteAgent, question: &Question, result: &ElicitResult) -> Reply {
     if result.action != ElicitationAction::Accept {
         return Reply::Declined;
@@ -89,7 +90,7 @@ fn decision(tool_call_id: &str, correlation_id: Option<String>, option: String, 
     Part::data(decision.write())
 }
 
-/// The same as data, for clients that cannot ask people.
+/// The question as data, for clients that cannot ask their user.
 pub(crate) fn data(name: &str, agent: &RemoteAgent, question: &Question) -> Value {
     match question {
         Question::Text(text) => serde_json::json!({ "kind": "text", "text": shown(agent, text), "agent": name }),
@@ -106,7 +107,7 @@ pub(crate) fn data(name: &str, agent: &RemoteAgent, question: &Question) -> Valu
     }
 }
 
-/// What a choice is called in a form: its id, if that can be passed on.
+/// The name of a choice in a form: its id, if that can be passed on.
 fn choice(agent: &RemoteAgent, at: usize, option: &ConfirmationOption) -> String {
     agent.plain_id(&option.id).map_or_else(|| format!("#{}", at + 1), str::to_owned)
 }

@@ -22,13 +22,13 @@ use crate::run::Runs;
 use crate::server::Handler;
 use multitap_event::A2aServer;
 
-/// How often it is looked whether an agent is due to be tried again.
+/// Interval at which agents are checked for a new attempt.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// The most clients over HTTP at a time.
 const MOST_CLIENTS: usize = 256;
 
-/// A tower service that speaks streamable HTTP, for a server that guards its entrance.
+/// A tower service that speaks streamable HTTP, for a server that checks requests itself.
 pub type HttpService = StreamableHttpService<Handler, LocalSessionManager>;
 
 /// How a bridge behaves.
@@ -41,13 +41,13 @@ pub struct BridgeOptions {
     pub call_budget: Duration,
     /// How long a person may take to answer what an agent asks during a call.
     pub patience: Duration,
-    /// How often the cards of agents that are there are fetched again.
+    /// Interval at which the cards of reachable agents are fetched again.
     pub refresh: Duration,
-    /// How long a client over HTTP may say nothing while it waits for nothing: then it is gone.
+    /// Time after which a silent client over HTTP is disconnected, unless it waits for a call.
     pub idle: Duration,
     /// Whether `load_agent` may reach this machine and the network around it.
     pub allow_private: bool,
-    /// How many agents the prompt has passed through that the caller works on.
+    /// Number of agents that the caller's current prompt has passed through.
     pub hops: Hops,
 }
 
@@ -66,7 +66,7 @@ impl Default for BridgeOptions {
     }
 }
 
-/// Remote agents as an MCP server. A clone is the same bridge.
+/// Remote agents as an MCP server. Clones share the same state.
 #[derive(Debug, Clone)]
 pub struct Bridge {
     pub(crate) options: BridgeOptions,
@@ -77,7 +77,7 @@ pub struct Bridge {
     pub(crate) stop: CancellationToken,
 }
 
-/// What became of an agent that was listed.
+/// The state of a listed agent after loading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loaded {
     pub name: String,
@@ -108,8 +108,8 @@ impl Bridge {
         }
     }
 
-    /// Loads agents in parallel. Returns when all are loaded or the load timeout is over; those that could not be
-    /// reached are tried again later. In the order of the entries.
+    /// Loads agents in parallel. Returns when all are loaded or the load timeout is over; unreachable agents are tried
+    /// again later. The result is in the order of the entries.
     pub async fn load(&self, entries: Vec<A2aServer>) -> Vec<Loaded> {
         let agents: Vec<_> = entries
             .into_iter()
@@ -154,21 +154,21 @@ impl Bridge {
         let handler = Handler::new(self.clone(), None);
         match handler.serve((read, write)).await {
             Ok(client) => client.waiting().await.map(drop).map_err(ServeError::Broken),
-            // It left before it said anything.
+            // The client left before it sent anything.
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
             Err(error) => Err(ServeError::Begin(Box::new(error))),
         }
     }
 
-    /// The same over streamable HTTP. Whoever listens checks who comes in.
+    /// The same bridge over streamable HTTP. The server around it must check who connects.
     pub fn http(&self) -> HttpService {
         let bridge = self.clone();
-        // Whoever listens has checked the Host header already.
+        // The server around it has checked the Host header already.
         let config =
             StreamableHttpServerConfig::default().disable_allowed_hosts().with_cancellation_token(self.stop.clone());
         let client = Arc::new(());
         let handler = move || {
-            // One is our own.
+            // One of the references is our own.
             if Arc::strong_count(&client) > MOST_CLIENTS {
                 return Err(io::Error::other(format!("there are {MOST_CLIENTS} clients already")));
             }
@@ -179,7 +179,7 @@ impl Bridge {
         StreamableHttpService::new(handler, sessions.into(), config)
     }
 
-    /// Ends what the bridge does. Remote tasks go on.
+    /// Ends the bridge's own work. Remote tasks go on.
     pub async fn close(&self) {
         self.stop.cancel();
         self.runs.close().await;

@@ -1,10 +1,10 @@
-//! What a remote task has said and made so far. Pure; bounded in memory, whatever the agent sends.
+//! The output and the questions of a remote task so far. Pure; bounded in memory, whatever the agent sends.
 
 use multitap_a2a::devtool::{self, ConfirmationDetails, ConfirmationOption, DevtoolEventKind, ToolCall};
 use multitap_a2a::{Artifact, Content, Map, Message, Part, Role, Task, TaskState, TaskStatus, Update};
 use serde_json::Value;
 
-/// The most bytes of text and files that are kept of one task.
+/// Maximum size of text and files that are stored of one task.
 const MOST_BYTES: usize = 8 * 1024 * 1024;
 /// The most artifacts, and the most parts of one.
 const MOST_ARTIFACTS: usize = 256;
@@ -13,7 +13,7 @@ const MOST_PARTS: usize = 1024;
 const LONGEST_NAME: usize = 512;
 /// The most bytes of a note.
 const LONGEST_NOTE: usize = 2048;
-/// The most bytes of what is to be decided. It is shown whole or not at all.
+/// Maximum size of the subject of a decision. It is shown whole or not at all.
 const LONGEST_DECISION: usize = 16 * 1024;
 /// The most choices of one question.
 const MOST_OPTIONS: usize = 32;
@@ -26,12 +26,12 @@ pub(crate) struct Collected {
     pub(crate) state: TaskState,
     /// Text that the agent streamed in pieces.
     answer: String,
-    /// Where the last line of `answer` begins.
+    /// Index at which the last line of `answer` begins.
     last_line: usize,
     /// Message of the latest status.
     status_text: String,
     pub(crate) artifacts: Vec<Artifact>,
-    /// What a waiting task asks; `None` if the question is just the text of its status.
+    /// The question of a waiting task; `None` if it is just the text of the status.
     question: Option<Question>,
     /// Latest progress note, to report while the task works.
     pub(crate) note: Option<String>,
@@ -42,7 +42,7 @@ pub(crate) struct Collected {
     origin: Origin,
 }
 
-/// Which task the updates so far were about.
+/// The task that the updates so far were about.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Origin {
     #[default]
@@ -53,7 +53,7 @@ enum Origin {
     Foreign,
 }
 
-/// What the agent waits for.
+/// The request that the agent waits for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Question {
     /// A question that is answered with text.
@@ -81,12 +81,12 @@ impl Question {
 }
 
 impl Collected {
-    /// A task that is answered or resumed: updates of other tasks do not count.
+    /// The state of a task that is answered or resumed: updates of other tasks do not count.
     pub(crate) fn of(task_id: Option<String>, context_id: Option<String>) -> Self {
         Self { task_id, context_id, ..Self::default() }
     }
 
-    /// A task that waits for an answer.
+    /// The state of a task that waits for an answer.
     pub(crate) fn waiting(task_id: Option<String>, context_id: Option<String>, question: Question) -> Self {
         Self { state: TaskState::InputRequired, question: Some(question), ..Self::of(task_id, context_id) }
     }
@@ -101,13 +101,13 @@ impl Collected {
         self.state.is_terminal()
     }
 
-    /// What the agent waits for.
+    /// The request that the agent waits for.
     pub(crate) fn question(&self) -> Option<Question> {
         let is_asked = self.state == TaskState::InputRequired;
         is_asked.then(|| self.question.clone().unwrap_or_else(|| Question::Text(self.text())))
     }
 
-    /// Copies the question of the same task from its stream: the state that an agent stores may lack it.
+    /// Copies the question of the same task from its stream: the agent's stored state may lack it.
     pub(crate) fn complete(&mut self, followed: &Self) {
         let waits = self.state == TaskState::InputRequired && followed.state == TaskState::InputRequired;
         if waits && self.question.is_none() && self.text().is_empty() {
@@ -120,7 +120,7 @@ impl Collected {
         self.bytes
     }
 
-    /// Everything that the agent said.
+    /// All text of the agent.
     pub(crate) fn text(&self) -> String {
         match (self.answer.is_empty(), self.status_text.is_empty()) {
             (true, _) => self.status_text.clone(),
@@ -142,12 +142,12 @@ impl Collected {
                 self.set_context(update.context_id);
                 self.artifact(update.artifact, update.append);
             }
-            // An agent that confuses its tasks does not confuse ours.
+            // Updates of another task are ignored, in case an agent mixes up its tasks.
             Update::Status(_) | Update::Artifact(_) => {}
         }
     }
 
-    /// Whether an update is about this task. The first one says which task it is.
+    /// Whether an update is about this task. The first update determines the task.
     fn is_ours(&mut self, task: &str) -> bool {
         let is_ours = task.len() <= LONGEST_NAME && self.task_id.get_or_insert_with(|| task.to_owned()) == task;
         match (is_ours, self.origin) {
@@ -181,7 +181,7 @@ impl Collected {
         }
     }
 
-    /// An answer without a task is all there is.
+    /// A message without a task is the whole answer.
     fn message(&mut self, message: &Message) {
         self.origin = Origin::Ours;
         if let Some(context) = message.context_id.clone() {
@@ -235,7 +235,7 @@ impl Collected {
         self.status_text = self.bounded(text);
     }
 
-    /// The question of a tool call comes before the state says that the task waits.
+    /// Remembers the question of a tool call, which comes before the state says that the task waits.
     fn tool_call(&mut self, mut call: ToolCall, correlation_id: Option<String>) {
         let status = format!("{:?}", call.status).to_lowercase();
         let title = cut(call.description.as_ref().unwrap_or(&call.tool_name), LONGEST_NOTE);
@@ -295,7 +295,7 @@ impl Collected {
             }
             self.bytes += bytes;
             let parts = &mut self.artifacts[at].parts;
-            // Pieces of one text make one part: those of a stream, and those that a server stored apart.
+            // Pieces of one text become one part: pieces of a stream, and pieces that a server stored separately.
             match (parts.last_mut(), part) {
                 (
                     Some(Part { content: Content::Text(text), filename: None, .. }),
@@ -306,7 +306,7 @@ impl Collected {
         }
     }
 
-    /// As much of a text as there is room for.
+    /// Cuts a text to the space that is left.
     fn bounded(&mut self, mut text: String) -> String {
         let room = MOST_BYTES.saturating_sub(self.bytes);
         if text.len() > room {
@@ -318,7 +318,7 @@ impl Collected {
     }
 }
 
-/// At most so many bytes of a text.
+/// Cuts a text to a number of bytes.
 fn cut(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
     &text[..end]
@@ -333,7 +333,7 @@ fn size(part: &Part) -> usize {
         }
 }
 
-/// What kind of event it is in the `development-tool` extension.
+/// The kind of the event in the `development-tool` extension.
 fn kind(metadata: &Map) -> Option<DevtoolEventKind> {
     serde_json::from_value(metadata.get(devtool::URI)?.get("kind")?.clone()).ok()
 }
@@ -347,7 +347,7 @@ fn tool_call(part: &Part) -> Option<ToolCall> {
     }
 }
 
-/// What is to be decided, as the end of "the agent wants to …".
+/// The subject of a decision, as the end of "the agent wants to …".
 fn about(call: &ToolCall, details: ConfirmationDetails) -> String {
     match details {
         ConfirmationDetails::ExecuteDetails(details) => format!("run this command: {}", details.command),

@@ -1,4 +1,4 @@
-//! What a tool says of its agent. Everything in a card is the agent's own claim, so it is marked as such and shortened.
+//! The descriptions of tools. Everything in a card is the agent's own claim, so it is marked as such and shortened.
 
 use std::fmt::Write as _;
 
@@ -7,9 +7,9 @@ use multitap_event::visible_line;
 
 use crate::remote::RemoteAgent;
 
-/// The most characters of what an agent says of itself.
+/// Maximum number of characters of an agent's description of itself.
 const MOST_DESCRIPTION: usize = 600;
-/// The most skills that are named, and the most characters of each.
+/// Maximum number of skills that are named, and of characters of each.
 const MOST_SKILLS: usize = 12;
 const MOST_SKILL: usize = 160;
 
@@ -34,7 +34,7 @@ pub(crate) fn send(name: &str, agent: &RemoteAgent, card: &Card) -> String {
     text
 }
 
-/// A remote agent's words on one line, without what would close the marks around them.
+/// A remote agent's words on one line, without characters that would close the quotation.
 pub(crate) fn claim(agent: &RemoteAgent, text: &str, most: usize) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let text = agent.clean(&text);

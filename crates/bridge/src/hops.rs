@@ -1,23 +1,23 @@
-//! How many agents the prompt has passed through that the calling agent works on now.
+//! Counts how many agents the calling agent's current prompt has passed through.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Where the number comes from.
+/// The source of the number.
 #[derive(Debug, Clone, Default)]
 pub enum Hops {
-    /// A person prompts the agent.
+    /// A person prompts the agent: the number is 0.
     #[default]
     None,
-    /// Whoever hands prompts to the agent sets it.
+    /// The number is set by the code that sends prompts to the agent.
     Shared(Arc<AtomicU32>),
-    /// Whoever hands prompts to the agent is another process, and writes it to this file as a decimal number.
+    /// Another process sends prompts to the agent, and writes the number to this file, in decimal.
     File(PathBuf),
 }
 
 impl Hops {
-    /// The number now. A file that cannot be read counts as 0: it is written before the first prompt that has hops.
+    /// The current number. An unreadable file counts as 0: it is written before the first prompt that has hops.
     pub(crate) fn now(&self) -> u32 {
         match self {
             Self::None => 0,

@@ -2,8 +2,8 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-/// The most characters that an agent's name has. Clients put `mcp__a2a-server__` before a tool's name, the longest suffix
-/// is `_sendMessage`, and 64 is the most that models take.
+/// Maximum length of an agent's name in characters. Clients put `mcp__a2a-server__` before a tool's name, the longest
+/// suffix is `_sendMessage`, and models accept at most 64.
 const LONGEST: usize = 64 - "mcp__a2a-server__".len() - "_sendMessage".len();
 
 /// Length of the hash that replaces the end of a name that is too long.
@@ -36,7 +36,7 @@ pub(crate) fn legal(text: &str, is_taken: impl Fn(&str) -> bool) -> String {
     if !is_taken(&name) {
         return name;
     }
-    // More agents than a number of three digits counts are not taken.
+    // The number has at most three digits: there are never more agents.
     let room = LONGEST - 4;
     let stem = name.get(..room).unwrap_or(&name).trim_end_matches('_').to_owned();
     (2..).map(|number| format!("{stem}_{number}")).find(|name| !is_taken(name)).unwrap_or(name)

@@ -1,5 +1,5 @@
-//! Questions that a client of 2026-07-28 takes to a person: it gets a result that says so, and calls again with the
-//! answer. What the call was about is remembered here, under a handle that nobody can guess.
+//! Questions that a client of 2026-07-28 shows to its user: the result of the call contains the question, and the
+//! client calls again with the answer. The state of the call is stored here, under a handle that cannot be guessed.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,13 +12,13 @@ const MOST_WAITING: usize = 64;
 /// The most bytes of text that they may take together.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
-/// What waits for an answer.
+/// A call that waits for an answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Waiting {
     pub(crate) agent: Arc<RemoteAgent>,
     pub(crate) task_id: Option<String>,
     pub(crate) context_id: Option<String>,
-    /// What the client knows the task by.
+    /// The id by which the client refers to the task.
     pub(crate) shown_id: Option<String>,
     pub(crate) question: Question,
 }
@@ -40,7 +40,7 @@ impl Pending {
         handle
     }
 
-    /// What waits under a handle, for the agent it was about. Each handle works once.
+    /// Takes the waiting call of a handle, for the agent that it was about. Each handle works once.
     pub(crate) fn take(&self, handle: &str, agent: &Arc<RemoteAgent>) -> Option<Waiting> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = all.iter().position(|(known, waiting)| known == handle && Arc::ptr_eq(&waiting.agent, agent))?;

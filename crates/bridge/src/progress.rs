@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout};
 
 /// The shortest time between two notifications.
 const SPACING: Duration = Duration::from_millis(250);
-/// How long nothing may be said.
+/// Maximum time without a notification.
 pub(crate) const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 /// How long a client may take to read one.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -20,7 +20,7 @@ const SHOWN: usize = 200;
 
 pub(crate) struct Reporter {
     peer: Peer<RoleServer>,
-    /// None: the client does not want to know.
+    /// `None` if the client wants no progress.
     token: Option<ProgressToken>,
     count: f64,
     last: Option<(Instant, String)>,
@@ -46,7 +46,7 @@ impl Reporter {
         self.count += 1.0;
         self.last = Some((now, note.clone()));
         let progress = ProgressNotificationParam::new(token, self.count).with_message(note);
-        // A client that does not read is not waited for: the answer is what counts.
+        // A client that does not read is not waited for: the answer matters more.
         timeout(PATIENCE, self.peer.notify_progress(progress)).await.ok();
         now + SIGN_OF_LIFE
     }

@@ -1,4 +1,4 @@
-//! The agents there are, by the names that their tools begin with.
+//! The known agents, by the names that their tools begin with.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ const MOST_AGENTS: usize = 128;
 const FIRST_RETRY: Duration = Duration::from_secs(2);
 const LONGEST_RETRY: Duration = Duration::from_secs(5 * 60);
 
-/// The agents of a bridge. A clone is the same registry.
+/// The agents of a bridge. Clones share them.
 #[derive(Debug, Clone)]
 pub(crate) struct Registry {
     agents: Arc<Mutex<BTreeMap<String, Arc<RemoteAgent>>>>,
@@ -51,7 +51,7 @@ impl Registry {
         self.all().into_iter().find(|(_, agent)| agent.entry.url == url)
     }
 
-    /// Adds an agent under its own name: the one that was given for it, or that of its card, or that of its host.
+    /// Adds an agent under a name: the one in its entry, else that of its card, else that of its host.
     pub(crate) fn add(&self, agent: Arc<RemoteAgent>) -> Result<String, Full> {
         let own = own_name(&agent);
         let name = self.lock(|agents| {
@@ -74,14 +74,14 @@ impl Registry {
         removed
     }
 
-    /// Loads an agent again. If that changed what is seen of it, it gets the name that its card has now. Its name then.
+    /// Loads an agent again. If its card or status has changed, its name follows the card. Returns the name.
     pub(crate) async fn reload(&self, name: &str, agent: &Arc<RemoteAgent>, deadline: Duration) -> String {
         if !agent.load(deadline).await {
             return name.to_owned();
         }
         let own = own_name(agent);
         let name = self.lock(|agents| {
-            // It may have been unloaded meanwhile.
+            // The agent may have been unloaded meanwhile.
             match agents.remove(name) {
                 Some(found) if Arc::ptr_eq(&found, agent) => {
                     let name = legal(&own, |name| agents.contains_key(name));
@@ -99,7 +99,7 @@ impl Registry {
         name
     }
 
-    /// Sees each change of the list of tools from now on.
+    /// Notified of each later change of the list of tools.
     pub(crate) fn watch(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }

@@ -1,4 +1,4 @@
-//! One remote agent: which addresses may be reached for it (its `Screen`), its client, and whether it can be called.
+//! One remote agent: the addresses that may be reached for it (its `Screen`), its client, and its status.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -18,19 +18,19 @@ const LARGEST_ANSWER: usize = 16 * 1024 * 1024;
 const LONGEST_STREAM: usize = 256 * 1024 * 1024;
 /// The most characters of an error that is shown.
 const SHOWN: usize = 600;
-/// A shorter word is not looked for when secrets are removed: it could be any word.
+/// Minimum length of a secret that is removed from text: a shorter one could be any word.
 const SHORTEST_SECRET: usize = 6;
-/// How this machine is called in addresses.
+/// Names of this machine in addresses.
 const LOOPBACK: [&str; 4] = ["localhost", "127.0.0.1", "[::1]", "0.0.0.0"];
 /// The longest id of an agent that is passed on.
 const LONGEST_ID: usize = 128;
 
-/// Who named the agent.
+/// The source of an agent's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// A person, in settings or on the command line: its address may be private.
+    /// A person listed it, in settings or on the command line: the address may be private.
     Listed,
-    /// A model, by `load_agent`.
+    /// A model requested it by `load_agent`.
     Requested,
 }
 
@@ -40,16 +40,16 @@ pub(crate) struct RemoteAgent {
     pub(crate) entry: A2aServer,
     pub(crate) origin: Origin,
     screen: Screen,
-    /// The words to hide, the longest first: one may be part of another.
+    /// The texts to hide, the longest first, because one may be part of another.
     secrets: Vec<String>,
     status: Mutex<Status>,
 }
 
-/// Whether it can be called.
+/// The status of an agent.
 #[derive(Debug, Clone)]
 pub(crate) enum Status {
     Ready(Client),
-    /// Why not, and when it was last tried.
+    /// Why it cannot be called, and when that was last tried.
     Down {
         why: String,
         failures: u32,
@@ -65,13 +65,13 @@ impl RemoteAgent {
             && let Some(host) = url.host_str()
         {
             screen = screen.allowing(host);
-            // Cards of agents on this machine give it whichever of its names they like.
+            // A card of an agent on this machine may use any of the machine's names.
             if is_loopback(&url) {
                 screen = LOOPBACK.into_iter().fold(screen, Screen::allowing);
             }
         }
         let status = Status::Down { why: "it is being loaded".to_owned(), failures: 0, tried: Instant::now() };
-        // The agent knows each word of a header: "Bearer" and the token behind it.
+        // The agent sees each word of a header, such as "Bearer" and the token after it.
         let words = entry.secrets().flat_map(str::split_whitespace).map(str::to_owned);
         // Some agents take their key in the address.
         let url = reqwest::Url::parse(&entry.url).ok();
@@ -86,7 +86,7 @@ impl RemoteAgent {
         self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Fetches the card. Whether what others see of the agent changed.
+    /// Fetches the card. Returns whether the card or the agent's status changed.
     pub(crate) async fn load(&self, deadline: Duration) -> bool {
         let found = match timeout(deadline, Client::connect(&self.entry.url, self.options())).await {
             Ok(Ok(client)) => Ok(client),
@@ -100,7 +100,7 @@ impl RemoteAgent {
                 *status = Status::Ready(client);
                 true
             }
-            // A card that cannot be fetched just now does not take the tools away: calls say best what is wrong.
+            // If a card cannot be fetched now, the tools stay: calls report best what is wrong.
             (Err(_), Status::Ready(_)) => false,
             (Err(why), Status::Down { why: before, failures, .. }) => {
                 let is_news = *before != why;
@@ -116,7 +116,7 @@ impl RemoteAgent {
             .screen(self.screen.clone())
             .largest(LARGEST_ANSWER)
             .longest_stream(LONGEST_STREAM)
-            // Loading is tried again by whoever waits for it.
+            // The caller repeats the loading.
             .retry(RetryPolicy { attempts: 2, ..RetryPolicy::default() });
         if let Some(path) = &self.entry.card_path {
             options = options.card_path(path.as_str());
@@ -155,15 +155,15 @@ impl RemoteAgent {
         self.secrets.iter().fold(text, |text, secret| text.replace(secret.as_str(), "[hidden]"))
     }
 
-    /// An id of the agent, if it can be passed on: short, without spaces, quotes and brackets, so that it cannot be
-    /// read as anything else than an id, and without secrets.
+    /// An id from the agent, if it can be passed on: short, without spaces, quotes, brackets and secrets, so that it
+    /// cannot be mistaken for anything but an id.
     pub(crate) fn plain_id<'a>(&self, id: &'a str) -> Option<&'a str> {
         let is_plain = |c: char| c.is_alphanumeric() || "-_.:/@#+=~|,!$%&*?;^".contains(c);
         let is_secret = || self.secrets.iter().any(|secret| id.contains(secret.as_str()));
         (!id.is_empty() && id.len() <= LONGEST_ID && id.chars().all(is_plain) && !is_secret()).then_some(id)
     }
 
-    /// Whether these bytes hold a secret.
+    /// Whether these bytes contain a secret.
     pub(crate) fn holds_secret(&self, bytes: &[u8]) -> bool {
         let holds = |secret: &String| bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
         self.secrets.iter().any(holds)

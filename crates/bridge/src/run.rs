@@ -1,5 +1,5 @@
-//! Remote tasks that are followed: each by a task of its own, so that an agent's stream is read to its end even when the
-//! call that began it has returned. Some agents stop working when their stream is closed.
+//! Remote tasks that are followed, each by a task of its own: an agent's stream is read to its end even if the call
+//! that began it has returned. Some agents stop working when their stream is closed.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::collect::Collected;
 use crate::remote::RemoteAgent;
 
-/// The most runs that are remembered, followed or ended: one more takes the place of the oldest.
+/// Maximum number of runs that are remembered, followed or ended. Beyond it, a new one replaces the oldest.
 const MOST_RUNS: usize = 64;
 /// The most bytes of text and files that ended runs may take together.
 const MOST_BYTES: usize = 32 * 1024 * 1024;
@@ -24,7 +24,7 @@ const LONGEST_FOLLOW: Duration = Duration::from_secs(2 * 60 * 60);
 /// The most updates that one stream may bring.
 const MOST_UPDATES: usize = 500_000;
 
-/// All runs of a bridge. A clone is the same.
+/// All runs of a bridge. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Runs {
     known: Arc<Mutex<VecDeque<Arc<Run>>>>,
@@ -32,11 +32,11 @@ pub(crate) struct Runs {
     stop: CancellationToken,
 }
 
-/// One message and what came of it.
+/// A message, and the state of its task.
 #[derive(Debug)]
 pub(crate) struct Run {
     agent: Arc<RemoteAgent>,
-    /// Names the run where the agent has not named a task, or named it in a way that cannot be passed on.
+    /// The id of the run, if the agent has not named a task or its id cannot be passed on.
     pub(crate) handle: String,
     stop: CancellationToken,
     state: Mutex<RunState>,
@@ -53,9 +53,9 @@ pub(crate) struct RunState {
 /// How a stream ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RunEnd {
-    /// The agent said all it had to say for now.
+    /// The agent has finished its answer for now.
     Done,
-    /// What it said is as far as it came.
+    /// The stream failed; its output may be incomplete.
     Failed(String),
 }
 
@@ -98,7 +98,7 @@ impl Runs {
         while known.len() >= MOST_RUNS || bytes > MOST_BYTES {
             let ended = known.iter().position(|run| run.ended_bytes().is_some());
             let Some(forgotten) = known.remove(ended.unwrap_or_default()) else { break };
-            // A task that nobody can ask for any more is not followed either.
+            // A task that no call can ask for any more is not followed either.
             forgotten.stop();
             bytes = bytes.saturating_sub(forgotten.ended_bytes().unwrap_or_default());
         }
@@ -118,12 +118,12 @@ impl Run {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Sees each change from now on.
+    /// Notified of each later change.
     pub(crate) fn watch(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    /// The last thing worth telling, and whether the run has ended: without copying all that was collected.
+    /// The latest progress note, and whether the run has ended, without copying the collected output.
     pub(crate) fn glance(&self) -> (Option<String>, bool) {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         (state.collected.note.clone(), state.end.is_some())
@@ -133,7 +133,7 @@ impl Run {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).collected.task_id.clone()
     }
 
-    /// Waits until the agent has named the task. None: it never will.
+    /// Waits until the agent has named the task; `None` if it never will.
     pub(crate) async fn named_task(&self) -> Option<String> {
         let mut changes = self.watch();
         loop {
@@ -163,7 +163,7 @@ impl Run {
         for _ in 0..MOST_UPDATES {
             match updates.next().await {
                 Some(Ok(told)) => {
-                    // Nothing that follows the end of a task counts.
+                    // Updates after the end of a task do not count.
                     if self.change(|state| state.collected.apply(told.update)) {
                         return RunEnd::Done;
                     }
@@ -178,7 +178,7 @@ impl Run {
         RunEnd::Failed(format!("it sent more than {MOST_UPDATES} updates"))
     }
 
-    /// Whether the task is over then.
+    /// Changes the state. Returns whether the task is over then.
     fn change(&self, act: impl FnOnce(&mut RunState)) -> bool {
         let is_over = {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -37,8 +37,8 @@ impl Handler {
         Self { bridge, ended, over_http: client }
     }
 
-    /// Pings a client that waits for an answer: the session of a client over HTTP ends when nothing is sent either way,
-    /// and not every client wants to hear of progress. In 2026-07-28 there are neither sessions nor pings.
+    /// Pings a client that waits for an answer: a client's session over HTTP ends if nothing is sent, and not every
+    /// client wants progress. Revision 2026-07-28 has neither sessions nor pings.
     async fn keep_session(&self, context: &RequestContext<RoleServer>) -> Infallible {
         let has_session =
             context.protocol_version().is_none_or(|version| version.as_str() < ProtocolVersion::V_2026_07_28.as_str());
@@ -49,7 +49,7 @@ impl Handler {
         loop {
             sleep(pause).await;
             let ping = ServerRequest::PingRequest(PingRequest::default());
-            // Without an answer the ping has done what it is for.
+            // The ping needs no answer to have its effect.
             timeout(pause, context.peer.send_request(ping)).await.ok();
         }
     }

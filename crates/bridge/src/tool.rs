@@ -1,4 +1,4 @@
-//! The tools: what they are called, what they take, and which agent a name belongs to.
+//! The tools: their names and arguments, and the agent that a name belongs to.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::describe;
 use crate::registry::Registry;
 use crate::remote::{RemoteAgent, Status, can_list};
 
-/// What is done with an agent.
+/// The operation of a tool on an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     SendMessage,
@@ -17,7 +17,7 @@ pub(crate) enum Action {
     CancelTask,
     ListTasks,
     GetArtifact,
-    /// In place of all others while the agent is down.
+    /// Replaces all others while the agent is down.
     Connect,
 }
 
@@ -43,7 +43,7 @@ impl Action {
     }
 }
 
-/// What a tool's name means.
+/// The meaning of a tool's name.
 #[derive(Debug, Clone)]
 pub(crate) enum Target {
     LoadAgent,
@@ -70,7 +70,7 @@ pub(crate) fn find(registry: &Registry, tool: &str) -> Option<Target> {
     })
 }
 
-/// Every tool there is now, in a stable order: those that manage agents, then each agent's.
+/// All tools, in a stable order: those that manage agents, then each agent's.
 pub(crate) fn all(registry: &Registry) -> Vec<Tool> {
     let agents = registry.all();
     management().into_iter().chain(agents.iter().flat_map(|(name, agent)| of_agent(name, agent))).collect()
