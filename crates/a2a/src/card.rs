@@ -1,4 +1,4 @@
-//! The agent card: what an agent is, where it is reached, and what it can do; one model for 0.3 and 1.0.
+//! The agent card: description, addresses and capabilities of an agent; one model for 0.3 and 1.0.
 //!
 //! Written for either version, or with the fields of both; read from any of these.
 
@@ -25,16 +25,16 @@ pub enum Form {
 pub struct Card {
     pub name: String,
     pub description: String,
-    /// Of the agent, not of the protocol.
+    /// The version of the agent, not of the protocol.
     pub version: String,
     pub provider: Option<Provider>,
     pub documentation_url: Option<String>,
     pub icon_url: Option<String>,
-    /// The preferred one first.
+    /// The interfaces, the preferred one first.
     pub interfaces: Vec<Interface>,
     pub capabilities: Capabilities,
     pub security_schemes: Vec<(String, SecurityScheme)>,
-    /// One of these must be met; if empty, no authentication is needed.
+    /// The client must meet one of these; if empty, no authentication is needed.
     pub security_requirements: Vec<SecurityRequirement>,
     pub input_modes: Vec<String>,
     pub output_modes: Vec<String>,
@@ -52,7 +52,7 @@ pub struct Provider {
 pub struct Interface {
     pub url: String,
     pub binding: Binding,
-    /// Of the protocol, such as `0.3` or `1.0`.
+    /// The version of the protocol, such as `0.3` or `1.0`.
     pub version: String,
     /// Required in every request of 1.0 to this interface.
     pub tenant: Option<String>,
@@ -125,7 +125,7 @@ pub struct Skill {
     pub description: String,
     pub tags: Vec<String>,
     pub examples: Vec<String>,
-    /// If empty, those of the card.
+    /// Input types of the skill; if empty, those of the card.
     pub input_modes: Vec<String>,
     pub output_modes: Vec<String>,
     pub security_requirements: Vec<SecurityRequirement>,

@@ -1,4 +1,4 @@
-//! A client for other agents: finds the card, picks a dialect and a transport, and asks.
+//! A client for other agents: finds the card, picks a dialect and a transport, and sends requests.
 //!
 //! ```no_run
 //! use multitap_a2a::client::{Client, ExtensionUse, ClientOptions};
@@ -96,15 +96,15 @@ impl Client {
         &self.agent.extensions
     }
 
-    /// The same client with another time limit for each call, messages included.
+    /// A copy of the client with another time limit for each call, messages included.
     #[must_use]
     pub fn within(&self, limit: Duration) -> Self {
         let timeouts = Timeouts { call: limit, send: limit, ..self.timeouts };
         Self { timeouts, ..self.clone() }
     }
 
-    /// The same client for an agent that treats two messages with the same id as one: a message is sent again when its
-    /// outcome is unknown. The caller must give each message an id.
+    /// Lets the client send a message again when its outcome is unknown. For agents that treat two messages with the
+    /// same id as one; the caller must give each message an id.
     #[must_use]
     pub fn repeating(&self) -> Self {
         Self { sends: Repeat::Safe, ..self.clone() }

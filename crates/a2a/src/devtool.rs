@@ -12,15 +12,15 @@ use serde_json::Value;
 
 use crate::model::Map;
 
-/// Names the extension; the key of its objects in any `metadata`.
+/// The URI of the extension; also the key of its objects in any `metadata`.
 pub const URI: &str = "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md";
 
 /// Field names of the extension. An answer uses the spelling of the client's message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Spelling {
-    /// As the specification has it.
+    /// As in the specification.
     Specified,
-    /// As Google's server ships it: see [`coder`].
+    /// As in Google's server: see [`coder`].
     Coder,
 }
 
@@ -36,7 +36,7 @@ pub struct AgentSettings {
     pub more: Map,
 }
 
-/// What an event is, in its metadata.
+/// The kind of an event, in its metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum DevtoolEventKind {
@@ -105,7 +105,7 @@ impl ToolCallStatus {
     }
 }
 
-/// What a tool brought: exactly one of these.
+/// The output of a tool: exactly one of these.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolOutput {
@@ -140,7 +140,7 @@ pub struct ConfirmationOption {
     pub description: Option<String>,
 }
 
-/// What the user decides on: exactly one of these.
+/// The subject of a confirmation: exactly one of these.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConfirmationDetails {
@@ -195,7 +195,7 @@ pub struct AgentThought {
     pub description: String,
 }
 
-/// What an edited answer says that it changes.
+/// The kind of change that an edited answer declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EditKind {
     /// `file_details`: the text of a file.
@@ -209,18 +209,18 @@ pub enum EditKind {
 pub struct ToolCallConfirmation {
     pub tool_call_id: String,
     pub selected_option_id: String,
-    /// The file's content as the user wants it, or the command.
+    /// The user's version of the file's content, or of the command.
     pub new_content: Option<String>,
-    /// What the details are about that brought the content; none, if it came without details.
+    /// The kind of details that contained the new content; `None` if the content came without details.
     pub edit_kind: Option<EditKind>,
-    /// The file, or the folder of the command, that the edit names. Only the one that was asked about can be meant.
+    /// The file, or the folder of the command, that the edit names. It must be the one in the question.
     pub edit_target: Option<String>,
-    /// Words for the agent (ours).
+    /// A comment for the agent (our addition).
     pub feedback: Option<String>,
-    /// Question to answer, where the agent wants to know something (ours).
+    /// Answers by question, if the agent asked for information (our addition).
     pub answers: Option<Map>,
     pub correlation_id: Option<String>,
-    /// It came as `{callId, outcome}`: whoever sent it speaks the shipped dialect.
+    /// The answer came as `{callId, outcome}`: its sender speaks the shipped dialect.
     pub is_coder: bool,
 }
 
@@ -242,7 +242,7 @@ pub struct SlashArgument {
     pub is_required: bool,
 }
 
-/// What became of a command at once.
+/// The state of a command when the request returns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandExecution {
     #[serde(alias = "executionId")]

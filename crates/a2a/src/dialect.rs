@@ -1,4 +1,4 @@
-//! The two dialects, and the one face they have: everything of the model written and read in either.
+//! The two dialects behind one interface: reads and writes everything of the model in either.
 
 use serde_json::Value;
 
@@ -25,8 +25,8 @@ impl Dialect {
         }
     }
 
-    /// The dialect in which a version is spoken. 0.2 has the words of 0.3; any 1 is understood by any other; what comes
-    /// after the minor does not matter.
+    /// The dialect for a version. 0.2 has the words of 0.3; all versions with major 1 understand each other; everything
+    /// after the minor is ignored.
     pub fn of_version(version: &str) -> Option<Self> {
         let mut parts = version.trim().split('.').map(|part| part.parse::<u32>().ok());
         match (parts.next().flatten()?, parts.next()) {

@@ -1,4 +1,4 @@
-//! What can go wrong, and how each dialect and each transport says it ([`wire`]).
+//! Errors, and how each dialect and each transport writes them ([`wire`]).
 
 mod wire;
 
@@ -9,7 +9,7 @@ use crate::model::Map;
 #[error("{message}")]
 pub struct Error {
     pub kind: ErrorKind,
-    /// For people: what is wrong and what would be right.
+    /// A message for people: what is wrong and what would be right.
     pub message: String,
     /// For programs.
     pub data: Map,
@@ -34,8 +34,8 @@ impl Error {
         Self::new(ErrorKind::Internal, message)
     }
 
-    /// The code on JSON-RPC. A caller of 0.3 gets -32008 and -32009 as they are, though its version does not know them:
-    /// a number that can be looked up tells more than "internal error".
+    /// The code on JSON-RPC. A caller of 0.3 gets -32008 and -32009 too, though its version does not define them: a
+    /// number that can be looked up says more than "internal error".
     pub fn code(&self) -> i64 {
         self.kind.code()
     }
@@ -45,18 +45,18 @@ impl Error {
         self.kind.written().1
     }
 
-    /// The word of `google.rpc.Code` for it.
+    /// The corresponding word of `google.rpc.Code`.
     fn rpc_status(&self) -> &'static str {
         self.kind.written().2
     }
 
-    /// The word for it in `google.rpc.ErrorInfo`; the errors of JSON-RPC itself have none.
+    /// The corresponding reason in `google.rpc.ErrorInfo`; the errors of JSON-RPC itself have none.
     pub fn reason(&self) -> Option<&'static str> {
         self.kind.reason()
     }
 }
 
-/// What kind of refusal it is: those of JSON-RPC, of A2A, and two of the shared session.
+/// The kinds of errors: those of JSON-RPC, those of A2A, and two of the shared session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     Parse,
@@ -73,16 +73,16 @@ pub enum ErrorKind {
     ExtendedCardNotConfigured,
     ExtensionRequired,
     VersionNotSupported,
-    /// Somebody else answered first.
+    /// Another client answered first.
     QuestionSettled,
-    /// An observer may look on, not decide.
+    /// An observer may watch, not decide.
     NotController,
     /// A code that this version does not know.
     Other(i64),
 }
 
 impl ErrorKind {
-    /// All that have a name.
+    /// All kinds with a name.
     pub const NAMED: [Self; 16] = [
         Self::Parse,
         Self::InvalidRequest,
@@ -102,8 +102,8 @@ impl ErrorKind {
         Self::NotController,
     ];
 
-    /// Its code on JSON-RPC, its status on REST, the word of `google.rpc.Code`, and the reason in `google.rpc.ErrorInfo`,
-    /// which the errors of JSON-RPC itself do not have.
+    /// The kind's code on JSON-RPC, its status on REST, the word of `google.rpc.Code`, and the reason in
+    /// `google.rpc.ErrorInfo`, which the errors of JSON-RPC itself do not have.
     fn written(self) -> (i64, u16, &'static str, Option<&'static str>) {
         match self {
             Self::Parse => (-32700, 400, "INVALID_ARGUMENT", None),
@@ -140,7 +140,7 @@ impl ErrorKind {
         Self::NAMED.into_iter().find(|kind| kind.code() == code).unwrap_or(Self::Other(code))
     }
 
-    /// Who gave the reason its name.
+    /// The domain that defines the reason.
     fn domain(self) -> &'static str {
         match self {
             Self::QuestionSettled | Self::NotController => "multitap",

@@ -1,4 +1,4 @@
-//! The version that an extension has in its URI, and whether we understand each other.
+//! Compares the versions in the URIs of extensions.
 //!
 //! Judged as Semantic Versioning 2.0.0 says: a new major may break anything; below 1.0.0 a new minor may too; a newer
 //! minor only adds; a pre-release promises nothing but itself. A URI may give less than the three numbers: what it leaves
@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-/// A version as far as a URI gives it.
+/// A version, as far as a URI states it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Version {
     pub major: u64,
@@ -84,10 +84,10 @@ pub enum Incompatible {
     Other { theirs: String, ours: String },
 }
 
-/// Whether an agent's extension is the one we speak, in a version that goes with ours.
+/// Whether an agent's extension is the one we speak, in a compatible version.
 pub fn judge(theirs: &str, ours: &str) -> Result<(), Incompatible> {
     let other = || Incompatible::Other { theirs: theirs.to_owned(), ours: ours.to_owned() };
-    // Without a version of our own only the very same will do.
+    // If our URI has no version, only the same URI is compatible.
     let Some((before, our_version, after)) = split(ours) else {
         return if theirs == ours { Ok(()) } else { Err(other()) };
     };
@@ -122,7 +122,7 @@ fn split(uri: &str) -> Option<(&str, Version, &str)> {
     None
 }
 
-/// Whether this is the URI with its version left out, with or without what comes after.
+/// Whether this is the URI without its version, and with or without the text after the version.
 fn is_without(uri: &str, before: &str, after: &str) -> bool {
     let before = before.trim_end_matches('/');
     uri.strip_prefix(before).is_some_and(|rest| [after, "", "/"].contains(&rest))

@@ -1,4 +1,4 @@
-//! How many agents a message has passed through, so that agents that call each other in a circle come to an end.
+//! Counts how many agents a message has passed through, so that agents that call each other in a circle stop.
 
 use crate::error::{Error, ErrorKind};
 use crate::model::Map;
@@ -9,8 +9,8 @@ pub const KEY: &str = "multitap/hops";
 /// A message that has passed through this many agents is refused.
 pub const MOST: u32 = 4;
 
-/// How many agents a message has passed through. Refuses one that has passed through too many, or whose number cannot be
-/// read.
+/// The number of agents that a message has passed through. Refuses a message with too many, or with a number that
+/// cannot be read.
 pub fn read(metadata: &Map) -> Result<u32, Error> {
     let hops = match metadata.get(KEY) {
         None => 0,

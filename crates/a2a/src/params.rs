@@ -198,7 +198,7 @@ fn write_send(dialect: Dialect, send: &SendMessage) -> Value {
     let asked = &send.configuration;
     let configuration = present(match dialect {
         Dialect::V0_3 => json!({
-            // Always written: servers differ in the default.
+            // Always written, because servers differ in the default.
             "blocking": !asked.return_immediately,
             "historyLength": asked.history_length,
             "acceptedOutputModes": filled(&asked.accepted_output_modes),

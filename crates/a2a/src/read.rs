@@ -71,7 +71,7 @@ impl<'a> Node<'a> {
         Error::new(kind, format!("{path}: {what}")).with("field", path)
     }
 
-    /// Such as `message.parts[0].kind`; the name of the whole value only for itself.
+    /// The path, such as `message.parts[0].kind`; for the whole value, its name.
     fn path(&self) -> String {
         let mut steps = vec![self.step];
         let mut at = self.above;

@@ -60,8 +60,8 @@ pub enum Request {
 }
 
 impl Request {
-    /// Reads a request. The method's name tells the dialect; for the methods of the `development-tool` extension, which
-    /// are the same in both, it is 0.3 ([`Self::dialect_of`] tells them apart).
+    /// Reads a request. Its method determines the dialect; for the methods of the `development-tool` extension, which
+    /// both dialects share, it is 0.3 ([`Self::dialect_of`] distinguishes them).
     pub fn read(method: &str, params: Option<Value>) -> Result<(Dialect, Self), Error> {
         let given = params.filter(|params| !params.is_null()).unwrap_or_else(|| Value::Object(Map::new()));
         let params = || Node::of_client("params", &given);
@@ -111,7 +111,7 @@ pub struct ListTasks {
     pub include_artifacts: bool,
 }
 
-/// Where a client wants push notifications about a task.
+/// The address for a client's push notifications about a task.
 #[derive(Clone, Default, PartialEq)]
 pub struct PushConfig {
     pub id: Option<String>,
@@ -129,7 +129,7 @@ impl std::fmt::Debug for PushConfig {
 
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Authentication {
-    /// 0.3 may name several, 1.0 names one.
+    /// The authentication schemes. 0.3 may name several, 1.0 names one.
     pub schemes: Vec<String>,
     pub credentials: Option<String>,
 }

@@ -99,7 +99,7 @@ pub(crate) fn push_config(node: &Node<'_>) -> Result<PushConfig, Error> {
 /// A config, with its task unless it is part of a message.
 pub(crate) fn write_push_config(task_id: Option<&str>, config: &PushConfig) -> Value {
     let authentication = config.authentication.as_ref().map(|authentication| {
-        // 1.0 has room for one scheme: the first, which a 0.3 client prefers.
+        // 1.0 has a field for one scheme: the first one, which a 0.3 client prefers.
         let scheme = authentication.schemes.first();
         present(json!({ "scheme": scheme, "credentials": authentication.credentials }))
     });

@@ -1,4 +1,4 @@
-//! Writes the model in either dialect, straight from borrowed values to text: one event is written once for many
+//! Writes the model in either dialect, directly from borrowed values to text: one event is written once for many
 //! clients.
 //!
 //! Here is what both dialects share, or where only a name or a field differs; the rest is in their own modules.
@@ -88,7 +88,7 @@ where
     }
 }
 
-/// One of several objects: 1.0 tells them apart by their key.
+/// One of several objects: in 1.0, their keys distinguish them.
 fn one_of<S: Serializer>(
     dialect: Dialect,
     key: &'static str,

@@ -45,7 +45,7 @@ fn interfaces(node: &Node<'_>) -> Result<Vec<Interface>, Error> {
     let url = node.get("url").ok_or_else(|| node.wrong("must hold supportedInterfaces or url"))?.str()?;
     let transport = node.opt_string("preferredTransport")?.unwrap_or_else(|| "JSONRPC".to_owned());
     let version = match node.opt_string("protocolVersion")? {
-        // A version that we do not speak is kept, for error messages.
+        // A version that we do not speak is stored as it is, for error messages.
         Some(version) => Dialect::of_version(&version).map_or(version, |dialect| dialect.version().to_owned()),
         None => Dialect::V0_3.version().to_owned(),
     };
@@ -58,7 +58,7 @@ fn interfaces(node: &Node<'_>) -> Result<Vec<Interface>, Error> {
     let mut interfaces = node
         .each_object("additionalInterfaces", |node| Ok(of(node.need("url")?.str()?, node.need("transport")?.str()?)))?;
     let main = of(url, &transport);
-    // The preferred one comes first, whether it is listed or not.
+    // The preferred interface comes first, whether the list contains it or not.
     interfaces.retain(|interface| *interface != main);
     interfaces.insert(0, main);
     Ok(interfaces)

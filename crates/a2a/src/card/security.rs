@@ -42,7 +42,7 @@ impl SecurityScheme {
         Self::Http { scheme: "bearer".to_owned(), bearer_format: None, description: None }
     }
 
-    /// Its fields in 0.3 or in 1.0.
+    /// The fields of a scheme in 0.3 or in 1.0.
     fn fields(&self, form: Form) -> Map {
         match self {
             Self::Http { scheme, bearer_format, description } => {
@@ -127,7 +127,7 @@ pub(super) fn requirements_1_0(all: &[SecurityRequirement]) -> Vec<Value> {
     all.iter().map(|one| json!({ "schemes": one.iter().map(listed).collect::<Map>() })).collect()
 }
 
-/// Those of 1.0 if there are any, else those of 0.3.
+/// The requirements of 1.0 if there are any, else those of 0.3.
 pub(super) fn read_requirements(node: &Node<'_>) -> Result<Vec<SecurityRequirement>, Error> {
     if node.has("securityRequirements") {
         return node.each_object("securityRequirements", |node| {

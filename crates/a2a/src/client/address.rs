@@ -1,9 +1,9 @@
-//! Addresses: how they are shown, and to which of them secrets may be sent.
+//! Addresses: how they are displayed, and which of them may get secrets.
 
 use multitap_outbound::is_loopback;
 use reqwest::Url;
 
-/// An address without user, password, query and fragment, which may be secret.
+/// An address without user, password, query and fragment, which may contain secrets.
 pub(super) fn shown(url: &Url) -> String {
     format!("{}{}", url.origin().ascii_serialization(), url.path())
 }
@@ -14,8 +14,8 @@ pub(super) fn is_within(to: &Url, from: &Url) -> bool {
     to.origin() == from.origin() || is_secured
 }
 
-/// Whether headers for one address may go to another that its card names: the same host on any port, and never from https
-/// to http.
+/// Whether headers for one address may go to an address that its card names: the same host on any port, and never from
+/// https to http.
 pub(super) fn is_trusted(to: &Url, given: &Url) -> bool {
     let is_same_host = to.host() == given.host() || (is_loopback(to) && is_loopback(given));
     is_same_host && (to.scheme() == given.scheme() || to.scheme() == "https")

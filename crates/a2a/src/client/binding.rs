@@ -22,7 +22,7 @@ use crate::error::ErrorKind;
 use crate::request::Request;
 
 const VERSION: HeaderName = HeaderName::from_static("a2a-version");
-/// As 0.3 and as 1.0 spell it. A server ignores the other.
+/// The header of 0.3 and that of 1.0. A server ignores the other one.
 const EXTENSIONS: [HeaderName; 2] =
     [HeaderName::from_static("x-a2a-extensions"), HeaderName::from_static("a2a-extensions")];
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -50,7 +50,7 @@ impl AgentBinding {
         extensions: &[String],
     ) -> Result<Self, ClientError> {
         let mut headers = HeaderMap::new();
-        // Without the header it is 0.3, and some servers of 0.3 refuse the header.
+        // Without the header, the version is 0.3; some servers of 0.3 refuse the header.
         if dialect == Dialect::V1_0 {
             headers.insert(VERSION, HeaderValue::from_static("1.0"));
         }
@@ -74,7 +74,7 @@ impl AgentBinding {
             _ => JSON,
         };
         call.headers.insert(ACCEPT, accept);
-        // A text that no header can hold is no cursor of a stream: the stream begins at the current state.
+        // A cursor that no header can contain is ignored: the stream begins at the current state.
         let after = after.and_then(|after| HeaderValue::from_str(after).ok());
         call.headers.extend(after.map(|after| (LAST_EVENT_ID, after)));
         Ok(call)
@@ -118,7 +118,7 @@ impl AgentBinding {
         match (is_ok, is_error(&value)) {
             (true, _) => self.unwrap(http, call, request, value),
             (false, true) => match refusal(http, value) {
-                // An HTTP status as the code is no error of the protocol.
+                // A code that is an HTTP status is not an error of the protocol.
                 ClientError::Agent(error) if matches!(error.kind, ErrorKind::Other(400..600)) => {
                     Err(http.http_error(answer))
                 }
@@ -183,7 +183,7 @@ fn refusal(http: &HttpClient, value: Value) -> ClientError {
     Dialect::read_error(shown.unwrap_or(value)).into()
 }
 
-/// Whether it is an error in one of the shapes of the protocol, and not of a proxy in between.
+/// Whether the value has one of the error shapes of the protocol. If not, it may come from a proxy.
 fn is_error(value: &Value) -> bool {
     let has = |value: &Value| value.get("message").is_some_and(Value::is_string) && value.get("code").is_some();
     has(value) || value.get("error").is_some_and(has)

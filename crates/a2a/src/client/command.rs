@@ -13,12 +13,12 @@ use crate::devtool::{CommandExecution, SlashCommand};
 use crate::error::ErrorKind;
 use crate::request::{CommandExecute, Request};
 
-/// What became of a command.
+/// The result of starting a command.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Executed {
-    /// It is a task, which can be followed, read and cancelled.
+    /// The command runs as a task, which can be followed, read and cancelled.
     Started(CommandExecution),
-    /// It ran to its end, with this output. Google's server answers so.
+    /// The command ran to its end, with this output. Google's server answers this way.
     Finished { name: String, data: Value },
 }
 
@@ -53,7 +53,7 @@ impl Client {
         let body = json!({ "command": name, "args": args });
         let mut done = match self.shipped(Method::POST, "executeCommand", Some(body), Repeat::Never).await {
             Ok(done) => done,
-            // It knows neither: its answer to the method counts.
+            // The agent has neither address: its answer to the method counts.
             Err(ClientError::Http { status: 404 | 405, ref tail, .. }) if !tail.contains("\"error\"") => {
                 return Err(error);
             }

@@ -80,7 +80,7 @@ fn address(text: &str) -> Result<Url, ClientError> {
     Ok(url)
 }
 
-/// Where the card may be.
+/// The addresses at which the card may be.
 fn candidates(url: &Url, options: &ClientOptions) -> Result<Vec<Url>, ClientError> {
     if let Some(path) = &options.card_path {
         // Relative to the agent's address, unless it is absolute.
@@ -103,7 +103,7 @@ async fn fetch(http: &HttpClient, candidates: &[Url], options: &ClientOptions) -
         let credentials = Credentials::Withheld;
         let mut call = Call { method: Method::GET, url: url.clone(), headers, body: None, credentials, id: 0 };
         let mut answer = get(http, &call, options).await?;
-        // A card is public, so the first request has no credentials. Some agents want them.
+        // A card is public, so the first request has no credentials. Some agents require them.
         if matches!(answer.status, 401 | 403) && http.has_secrets() {
             call.credentials = Credentials::Given;
             answer = get(http, &call, options).await?;

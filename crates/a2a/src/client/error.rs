@@ -1,4 +1,4 @@
-//! Errors of the client. They contain no secrets, neither in addresses nor in what the agent said.
+//! Errors of the client. They contain no secrets, neither in addresses nor in the agent's words.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,7 +14,7 @@ pub enum ClientError {
     /// The agent refused, in its own words.
     #[error(transparent)]
     Agent(Box<Error>),
-    /// The response is no A2A error: it comes from a proxy, a guard or a broken server.
+    /// The response is not an A2A error: it comes from a proxy, a guard or a broken server.
     #[error("{url} answered {status}{}", said(tail))]
     Http { url: String, status: u16, tail: String },
     #[error("{url} answered {status} and redirects to another origin, {to}: if you trust that address, use it")]

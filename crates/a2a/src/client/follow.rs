@@ -1,4 +1,4 @@
-//! Following a stream to its end, over as many connections as it takes.
+//! Follows a stream to its end, over as many connections as needed.
 //!
 //! A connection that breaks, or that ends while the task is still working, is resumed: after the last event if the agent
 //! numbers its events, else from the state of the task. No update is delivered twice.
@@ -23,7 +23,7 @@ use crate::model::{TaskState, Update};
 /// How long an agent may take to close a stream after the last update.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What the stream answers.
+/// The first answer of a stream.
 pub(super) enum Opening {
     /// A message: it is about one turn.
     Message,
@@ -46,7 +46,7 @@ pub(super) struct Follower {
     attempts: u32,
     /// Whether it was ever resumed.
     is_resumed: bool,
-    /// Resumed, and nothing came yet: the first event may be a refusal.
+    /// Whether the stream was just resumed, so that the first event may be a refusal.
     is_fresh: bool,
 }
 
@@ -89,7 +89,7 @@ impl Follower {
                     Some(told) => return Some(Ok(told)),
                     None => continue,
                 },
-                // The agent answered, with a refusal.
+                // The agent answered with a refusal.
                 Next::Failed(ClientError::Agent(error)) if self.is_fresh => self.refused(*error).await,
                 Next::Failed(error) if error.is_transient() && self.is_complete() => Ok(None),
                 Next::Failed(error) if error.is_transient() => self.resume(Some(error)).await,
@@ -100,7 +100,7 @@ impl Follower {
                 Next::End => Ok(None),
             };
             match told {
-                // Another connection continues it.
+                // The next connection continues the stream.
                 Ok(Some(Resumed::Live)) => {}
                 Ok(Some(Resumed::Last(told))) => {
                     self.source = None;
@@ -115,8 +115,8 @@ impl Follower {
         }
     }
 
-    /// Whether the caller has everything it waits for, although the stream goes on. A resumed stream follows the task, but
-    /// the stream of a message ends when the task needs input.
+    /// Whether the caller has everything that it waits for, although the stream goes on. A resumed stream follows the
+    /// task, but the stream of a message ends when the task needs input.
     fn is_complete(&self) -> bool {
         let is_done = self.progress == Progress::Done || (self.is_resumed && self.progress == Progress::Interrupted);
         self.is_of_message && is_done
@@ -141,7 +141,7 @@ impl Follower {
         Some(StreamUpdate { cursor: id, update })
     }
 
-    /// Connects again. Without a cause the connection was closed in the regular way. `None` at the end of the stream.
+    /// Connects again. Without a cause, the connection was closed regularly. `None` at the end of the stream.
     async fn resume(&mut self, mut cause: Option<ClientError>) -> Result<Option<Resumed>, ClientError> {
         let Some(task) = self.task.clone() else {
             // The outcome of the message is unknown: the caller decides.

@@ -22,7 +22,7 @@ const MOST_REDIRECTS: usize = 5;
 const TAIL: usize = 300;
 /// How long a connection is silent before TCP probes it.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
-/// A shorter text could be any word, so it is not hidden.
+/// Shorter texts are not hidden: they could be any word.
 const SHORTEST_SECRET: usize = 6;
 
 /// One call, which can be repeated.
@@ -148,7 +148,7 @@ impl HttpClient {
             }
             let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
             let to = location.and_then(|location| url.join(location).ok());
-            // 307 and 308 keep the method; with the others a POST would become a GET.
+            // 307 and 308 preserve the method; with other redirects a POST would become a GET.
             let keeps = call.method == Method::GET || matches!(status.as_u16(), 307 | 308);
             match to {
                 Some(to) if keeps && is_within(&to, &url) => url = to,
@@ -202,11 +202,11 @@ impl HttpClient {
         Ok(body)
     }
 
-    /// An error for a response that is not of the protocol.
+    /// The error for a response that is not of the protocol.
     pub(super) fn http_error(&self, answer: &Answer) -> ClientError {
         let text = String::from_utf8_lossy(&answer.body);
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        // Secrets are replaced before the text is cut: half a secret would not be found.
+        // Secrets are replaced before the text is cut: part of a secret would not be recognised.
         let words = self.hide(&words);
         let start = words.char_indices().rev().nth(TAIL - 1).map_or(0, |(start, _)| start);
         let tail = words.get(start..).unwrap_or_default();

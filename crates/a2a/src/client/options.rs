@@ -25,9 +25,9 @@ pub struct ClientOptions {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Timeouts {
-    /// A call that an agent answers at once.
+    /// Time limit of a call that an agent answers at once.
     pub(super) call: Duration,
-    /// A message, which is answered when the work is done.
+    /// Time limit of a message, which is answered when the work is done.
     pub(super) send: Duration,
     /// How long a stream may send nothing, not even comments.
     pub(super) silence: Option<Duration>,
@@ -38,7 +38,7 @@ pub(super) struct Timeouts {
 pub enum ExtensionUse {
     /// An agent that lacks it, or has it in an incompatible version, is refused.
     Required,
-    /// It is activated if the agent offers a compatible version.
+    /// The extension is activated if the agent offers a compatible version.
     Optional,
 }
 
@@ -52,7 +52,7 @@ impl Default for ClientOptions {
             connect_timeout: Duration::from_secs(10),
             timeouts: Timeouts {
                 call: Duration::from_secs(60),
-                // Work takes long, and so do people who answer questions.
+                // Work takes long, and so may people who answer questions.
                 send: Duration::from_secs(30 * 60),
                 silence: None,
             },
@@ -130,8 +130,8 @@ impl ClientOptions {
         self
     }
 
-    /// A stream that sends nothing for so long counts as broken. Only for agents that send keep-alives: others may think for
-    /// longer.
+    /// A stream that sends nothing for this long counts as broken. Use it only for agents that send keep-alives: others
+    /// may think for longer.
     #[must_use]
     pub fn silence(mut self, limit: Duration) -> Self {
         self.timeouts.silence = Some(limit);
@@ -144,15 +144,15 @@ impl ClientOptions {
         self
     }
 
-    /// The most bytes that an answer, or an event of a stream, may have: 32 MiB.
+    /// Maximum size of an answer, or of an event in a stream: 32 MiB.
     #[must_use]
     pub fn largest(mut self, bytes: usize) -> Self {
         self.largest = bytes;
         self
     }
 
-    /// The most bytes that one connection of a stream may bring, comments included: unlimited. A stream that never ends costs
-    /// time even if nothing comes of it.
+    /// Maximum number of bytes of one connection of a stream, comments included: unlimited. A stream that never ends
+    /// costs time even if it contains nothing useful.
     #[must_use]
     pub fn longest_stream(mut self, bytes: usize) -> Self {
         self.longest = bytes;

@@ -3,8 +3,8 @@
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
-/// When a call that may be repeated is repeated. The wait doubles each time, and is randomized, so that clients that lost
-/// the same agent do not all return at once.
+/// When and how often a call is repeated. The wait doubles each time, and is randomized, so that clients that lost the
+/// same agent do not all return at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// Attempts after the first.
@@ -25,13 +25,13 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// How long to wait after that many attempts; `None` to give up.
+    /// The wait after that many attempts; `None` to stop.
     pub(super) fn wait(&self, attempt: u32, asked: Option<Duration>) -> Option<Duration> {
         if attempt > self.attempts || asked.is_some_and(|asked| asked > self.longest_wait) {
             return None;
         }
         let doubled = self.first_wait.saturating_mul(1 << (attempt.saturating_sub(1)).min(16)).min(self.longest_wait);
-        // Between half of it and the whole.
+        // Between half of the wait and all of it.
         let chance = u32::try_from(RandomState::new().hash_one(attempt) % 1000).unwrap_or_default();
         Some((doubled / 2 + doubled * chance / 2000).max(asked.unwrap_or_default()))
     }

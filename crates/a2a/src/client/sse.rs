@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 pub(super) struct Event {
     /// Its cursor, if the server sends one.
     pub(super) id: Option<String>,
-    /// Empty if the server does not name it.
+    /// The type of the event; empty if the server sends none.
     pub(super) name: String,
     pub(super) data: String,
 }
@@ -19,14 +19,14 @@ pub(super) struct Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooLarge;
 
-/// Reads a stream from its first byte. An event that no empty line ends is incomplete, and dropped.
+/// Reads a stream from its first byte. An event without an empty line after it is incomplete, and dropped.
 #[derive(Debug)]
 pub(super) struct Parser {
-    /// The line that is not ended yet.
+    /// The current, incomplete line.
     line: Vec<u8>,
     /// The last byte was CR: a LF that follows belongs to it.
     after_cr: bool,
-    /// No line has been read yet: it may begin with a byte order mark.
+    /// Whether no line was read yet: the first may begin with a byte order mark.
     at_start: bool,
     event: Event,
     has_data: bool,
@@ -34,7 +34,7 @@ pub(super) struct Parser {
 }
 
 impl Parser {
-    /// `most` is how many bytes one event may have.
+    /// `most` is the maximum number of bytes of one event.
     pub(super) fn new(most: usize) -> Self {
         let event = Event::default();
         Self { line: Vec::new(), after_cr: false, at_start: true, event, has_data: false, most }

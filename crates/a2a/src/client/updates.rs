@@ -14,7 +14,8 @@ use crate::model::Update;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct StreamUpdate {
-    /// Resume after it with [`Client::resubscribe`](super::Client::resubscribe). `None` if the agent does not number its events.
+    /// The cursor to resume after, with [`Client::resubscribe`](super::Client::resubscribe). `None` if the agent does
+    /// not number its events.
     pub cursor: Option<String>,
     pub update: Update,
 }

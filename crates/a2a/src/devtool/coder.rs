@@ -1,4 +1,4 @@
-//! The `development-tool` extension as Google's own server ships it: another key, other words, other shapes.
+//! The `development-tool` extension in the dialect of Google's own server: another key, other words, other shapes.
 //!
 //! Used only for clients that have used this form themselves. Tool schemas are left out: we do not know them.
 
@@ -19,7 +19,7 @@ pub const KEY: &str = "coderAgent";
 /// The kind of a client's settings.
 pub const SETTINGS: &str = "agent-settings";
 
-/// What an event is, in its words.
+/// The kind of an event, as this dialect spells it.
 pub fn event_kind(kind: DevtoolEventKind) -> &'static str {
     match kind {
         DevtoolEventKind::ToolCallConfirmation => "tool-call-confirmation",
@@ -40,14 +40,14 @@ pub fn output_artifact_id(tool_call_id: &str) -> String {
     format!("tool-{tool_call_id}-output")
 }
 
-/// What a [`ToolCall`] of the specification does not say and the shipped shape does.
+/// Facts about a call that the shipped shape has and a [`ToolCall`] of the specification lacks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Beside<'a> {
-    /// The prompt that led to it.
+    /// The prompt that caused the call.
     pub prompt_id: &'a str,
     /// Such as `read`, `edit`, `execute`, `search`, `fetch`, `think`; empty is `other`.
     pub tool_kind: &'a str,
-    /// What was decided, once it was.
+    /// The outcome of the confirmation, once there is one.
     pub outcome: Option<&'a str>,
 }
 
@@ -139,7 +139,7 @@ fn confirmation_details(call: &ToolCall, ask: &ConfirmationRequest) -> Value {
     }
 }
 
-/// The programs that a command line begins with, each once: for show, not for judging whether it may run.
+/// The programs that a command line begins with, each once: for display, not for deciding whether it may run.
 fn root_commands(command: &str) -> Vec<&str> {
     let mut roots = Vec::new();
     for piece in pieces(command) {
@@ -152,7 +152,7 @@ fn root_commands(command: &str) -> Vec<&str> {
     roots
 }
 
-/// A command line cut where one command ends and the next begins, but not inside quotes.
+/// Splits a command line between commands, but not inside quotes.
 fn pieces(command: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut quote = None;
@@ -197,7 +197,7 @@ fn response(call: &ToolCall) -> Value {
     })))
 }
 
-/// What the model was told, and what is shown.
+/// The output for the model, and the output to show.
 fn output_of(output: &ToolOutput) -> (Value, Value) {
     match output {
         ToolOutput::Text(text) => (json!({ "output": text }), json!(text)),
@@ -219,7 +219,7 @@ fn file_diff(diff: &FileDiff) -> Value {
     })
 }
 
-/// The answer to `GET /listCommands`: a sub-command's name there has the whole path.
+/// The answer to `GET /listCommands`, in which a sub-command has its whole path as its name.
 pub fn command_list(commands: &[SlashCommand]) -> Value {
     json!({ "commands": commands.iter().map(|command| listed(command, "")).collect::<Vec<_>>() })
 }

@@ -1,4 +1,4 @@
-//! Decisions of the user, read from every shape they come in.
+//! Decisions of the user, read from all their shapes.
 //!
 //! A decision lets a program run, so nothing is guessed here: what is of the wrong type, said twice differently, or said
 //! in a way that would be passed over, is refused.
@@ -42,7 +42,7 @@ impl ToolCallConfirmation {
         })
     }
 
-    /// As a client sends it, in the specification's shape.
+    /// Writes a decision as a client sends it, in the specification's shape.
     pub fn write(&self) -> Value {
         let (name, content, place) = match self.edit_kind {
             Some(EditKind::Command) => ("execute_details", "command", "working_directory"),
@@ -68,7 +68,7 @@ fn named(node: &Node<'_>, keys: &[&str], expected: &str) -> Result<String, Error
     }
 }
 
-/// The user's edit, from whichever field has it; if several have it, they must agree.
+/// The user's edit, from whichever field contains it; if several do, they must agree.
 #[derive(Default)]
 struct EditRead {
     content: Option<String>,
@@ -88,7 +88,7 @@ impl EditRead {
         Ok(edit)
     }
 
-    /// Reads the details that stand here; whether there are any.
+    /// Reads the details in an object. Returns whether there are any.
     fn read(&mut self, node: &Node<'_>) -> Result<bool, Error> {
         let bare = node.any_string(&CONTENT)?;
         let mut is_found = bare.is_some();
@@ -115,7 +115,7 @@ impl EditRead {
     }
 }
 
-/// Where an edit says that it goes; the same if it says so in several places.
+/// The file or folder that an edit names; if several fields name it, they must agree.
 fn edit_target(node: &Node<'_>) -> Result<Option<String>, Error> {
     let mut found: Option<String> = None;
     let mut look = |node: &Node<'_>| -> Result<(), Error> {

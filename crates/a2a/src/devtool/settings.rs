@@ -1,11 +1,11 @@
-//! Settings of the agent, found in the metadata of a message.
+//! Finds settings of the agent in the metadata of a message.
 
 use crate::devtool::{AgentSettings, Spelling, URI, coder};
 use crate::error::Error;
 use crate::model::Map;
 use crate::read::Node;
 
-/// What a client may not say of itself.
+/// Settings that a client may not make.
 const NOT_TAKEN: [&str; 2] = ["isTrusted", "is_trusted"];
 const READ: [&str; 5] = ["workspace_path", "workspacePath", "auto_execute", "autoExecute", "kind"];
 

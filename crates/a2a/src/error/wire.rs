@@ -1,4 +1,4 @@
-//! Errors as each dialect writes them, on JSON-RPC and on REST, and read back.
+//! Writes errors for each dialect, on JSON-RPC and on REST, and reads them.
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ impl Dialect {
         })))
     }
 
-    /// The body of an error on REST, beside the status [`Error::http_status`].
+    /// The body of an error on REST; [`Error::http_status`] is its status.
     pub fn write_rest_error(self, error: &Error) -> Value {
         match self {
             Self::V0_3 => self.write_error(error),
@@ -39,7 +39,7 @@ impl Dialect {
         }
     }
 
-    /// An agent's error, in whichever of these shapes it came. It always makes an error: what cannot be read is quoted.
+    /// Reads an agent's error in any of these shapes. Never fails: a value that cannot be parsed is quoted.
     pub fn read_error(value: Value) -> Error {
         match value {
             Value::Object(mut map) => match map.shift_remove("error") {
@@ -101,7 +101,7 @@ fn read_details(code: Option<i64>, message: String, details: &[Value]) -> Error 
     Error { kind: kind(code, reason), message, data: data.cloned().unwrap_or_default() }
 }
 
-/// By its reason where it gives one; else by its code, which on REST is a status of HTTP.
+/// The kind, by the reason if there is one, else by the code, which on REST is an HTTP status.
 fn kind(code: Option<i64>, reason: Option<&str>) -> ErrorKind {
     let named = reason.and_then(|reason| ErrorKind::NAMED.into_iter().find(|kind| kind.reason() == Some(reason)));
     named.unwrap_or(match code {

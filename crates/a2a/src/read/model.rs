@@ -1,4 +1,4 @@
-//! Reads received JSON into the model. A client must be exact; an agent is forgiven what is not essential.
+//! Reads received JSON into the model. Strict with clients; errors of agents in inessential fields are tolerated.
 //!
 //! Here is what both dialects share, or where only a name or a field differs; the rest is in their own modules.
 

@@ -1,4 +1,4 @@
-//! HTTP+JSON: each request has an address of its own, in 0.3 below `v1`.
+//! HTTP+JSON: each request has its own address, in 0.3 below `v1`.
 
 use reqwest::{Method, Url};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ impl AgentBinding {
             Request::GetTask { id, .. } => (Method::GET, task(id, &[])?),
             Request::ListTasks(_) => (Method::GET, vec!["tasks".to_owned()]),
             Request::CancelTask { id, .. } => (Method::POST, verb(id, "cancel")?),
-            // The specification says POST in its text, its gRPC says GET; servers take both.
+            // The text of the specification says POST, its gRPC definition says GET; servers accept both.
             Request::Subscribe { id } if is_old => (Method::POST, verb(id, "subscribe")?),
             Request::Subscribe { id } => (Method::GET, verb(id, "subscribe")?),
             Request::CreatePushConfig { task_id, .. } => (Method::POST, task(task_id, &[PUSH])?),
@@ -71,7 +71,7 @@ fn verb(id: &str, verb: &str) -> Result<Vec<String>, ClientError> {
     Ok(vec!["tasks".to_owned(), format!("{}:{verb}", sound(id)?)])
 }
 
-/// These would lead to another address than the one that is meant.
+/// Rejects path segments that would change the address: `.`, `..` and the like.
 fn sound(part: &str) -> Result<&str, ClientError> {
     if matches!(part, "" | "." | "..") { Err(ClientError::Id(part.to_owned())) } else { Ok(part) }
 }
@@ -86,7 +86,7 @@ pub(crate) fn below(url: &Url, path: &[&str]) -> Url {
     url
 }
 
-/// What a request says beside its address.
+/// The parameters of a request that has no body, as a query.
 fn query(url: &mut Url, request: &Request) {
     let params = match request {
         Request::GetTask { history_length, .. } => json!({ "historyLength": history_length }),

@@ -1,4 +1,4 @@
-//! Which events were delivered already.
+//! Remembers which events were delivered.
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
@@ -16,7 +16,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Whether it is new.
+    /// Remembers a frame. Returns whether it is new.
     pub(super) fn insert(&mut self, id: Option<&str>, text: &str) -> bool {
         let mark = self.hasher.hash_one((id, text));
         if !self.marks.insert(mark) {

@@ -12,7 +12,7 @@ use super::super::sse::{Event, Parser};
 use crate::model::Update;
 use crate::request::Request;
 
-/// Where updates come from.
+/// The source of updates.
 pub(in crate::client) enum Source {
     Live(Box<Live>),
     /// A response without a stream.
@@ -25,11 +25,11 @@ pub(in crate::client) struct Live {
     response: Response,
     parser: Parser,
     events: VecDeque<Event>,
-    /// How many bytes it brought.
+    /// Number of bytes received.
     received: usize,
 }
 
-/// The next thing of a connection.
+/// The next item of a connection.
 pub(super) enum Next {
     /// An update with its cursor and its JSON.
     Update(Option<String>, String, Box<Update>),
