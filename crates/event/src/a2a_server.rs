@@ -9,15 +9,15 @@ use serde_json::{Map, Value, json};
 
 use crate::visible_line;
 
-/// The longest list: more agents than that are a mistake.
+/// Maximum number of entries: a longer list is a mistake.
 const MOST_AGENTS: usize = 64;
 
-/// A remote agent as a person listed it.
+/// A remote agent in the user's list.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct A2aServer {
     /// The address of the agent, or of its card.
     pub url: String,
-    /// What its tools are called after; by default the name in its card.
+    /// Prefix of the names of its tools; by default the name in its card.
     pub name: Option<String>,
     /// Sent as `Authorization: Bearer`.
     pub access_token: Option<String>,
@@ -25,9 +25,9 @@ pub struct A2aServer {
     pub token_env: Option<String>,
     /// Sent with every request, such as an API key.
     pub headers: BTreeMap<String, String>,
-    /// Where its card is, relative to the address.
+    /// The path of its card, relative to the address.
     pub card_path: Option<String>,
-    /// The conversation that messages belong to if they name none.
+    /// The conversation for messages that name none.
     pub context_id: Option<String>,
     /// How long a call waits for the agent before it returns the id of the task that goes on.
     pub timeout: Option<Duration>,
@@ -43,7 +43,7 @@ impl A2aServer {
         Self { url: url.into(), ..Self::default() }
     }
 
-    /// Reads the array `[{"url": …}, …]`. `path` names it in errors and in `notes`, which say what was ignored.
+    /// Reads the array `[{"url": …}, …]`. `path` is its name in errors and in `notes`, which list what was ignored.
     pub fn read_list(value: &Value, path: &str, notes: &mut Vec<String>) -> Result<Vec<Self>, A2aServerError> {
         let list = value.as_array().ok_or_else(|| wrong(path, "a list of agents", value))?;
         if list.len() > MOST_AGENTS {
@@ -76,8 +76,8 @@ impl A2aServer {
         Ok(entry)
     }
 
-    /// Puts the token in place that `tokenEnv` names. An unset variable is an error: without its token the agent would
-    /// refuse every call, and nobody would know why.
+    /// Reads the access token from the variable that `tokenEnv` names. An unset variable is an error: without the
+    /// token, the agent would refuse every call, and nobody would know why.
     pub fn resolve_token(&mut self, lookup: impl Fn(&str) -> Option<String>) -> Result<(), A2aServerError> {
         let Some(name) = self.token_env.take() else { return Ok(()) };
         if self.access_token.is_some() {
@@ -114,7 +114,7 @@ impl A2aServer {
         Value::Object(map)
     }
 
-    /// The address without what may be secret in it.
+    /// The address without the parts that may be secret.
     pub fn address(&self) -> String {
         let end = self.url.find(['?', '#']).unwrap_or(self.url.len());
         let (scheme, rest) = self.url[..end].split_once("://").unwrap_or(("", &self.url[..end]));
@@ -123,7 +123,7 @@ impl A2aServer {
         visible_line(&format!("{scheme}://{host}{path}")).into_owned()
     }
 
-    /// What must never be shown: the token and the values of headers.
+    /// Values that must never be shown: the token and the values of headers.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         self.access_token.as_deref().into_iter().chain(self.headers.values().map(String::as_str))
     }

@@ -1,4 +1,4 @@
-//! Which agent a session is with.
+//! The agent of a session.
 
 use std::fmt;
 use std::str::FromStr;
@@ -40,7 +40,7 @@ impl fmt::Display for AgentType {
     }
 }
 
-/// An agent somebody chose: `claude`, `codex`, `gemini`, `builtin` or `acp:COMMAND`.
+/// A chosen agent: `claude`, `codex`, `gemini`, `builtin` or `acp:COMMAND`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum AgentKind {
     Claude,
@@ -74,7 +74,7 @@ impl fmt::Display for AgentKind {
     }
 }
 
-/// No agent goes by that name.
+/// No agent has that name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown agent '{0}': use claude, codex, gemini, builtin or acp:COMMAND")]
 pub struct UnknownAgent(pub String);

@@ -1,4 +1,4 @@
-//! What an agent can do, and how its MCP servers are.
+//! The capabilities of an agent, and the status of its MCP servers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use crate::Query;
 use serde_with::skip_serializing_none;
 
-/// What the agent can do and how it is set up. Emitted when the agent starts, and again when something changes: a field
-/// that is absent is unknown, or has not changed since the last event of this kind.
+/// The capabilities of the agent, and how it is set up. Emitted when the agent starts, and again when something
+/// changes: a field that is absent is unknown, or has not changed since the last event of this kind.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -34,7 +34,7 @@ pub struct AgentCapabilities {
 }
 
 impl AgentCapabilities {
-    /// Whether they answer that query. Only commands and models are capabilities.
+    /// Whether these capabilities already answer that query. Only commands and models are capabilities.
     pub fn lists(&self, what: Query) -> bool {
         match what {
             Query::Commands => self.commands.is_some(),
@@ -43,7 +43,7 @@ impl AgentCapabilities {
         }
     }
 
-    /// Takes over what a later event changes. The agent's own description is not carried along: it can be large.
+    /// Applies the changes of a later event. The agent's own description is dropped, because it can be large.
     pub fn update(&mut self, later: &Self) {
         let Self { agent_name, model, images, steering, modes, stores_empty_conversations, commands, models, data: _ } =
             later;
@@ -77,7 +77,7 @@ pub struct AgentCommand {
     pub sub_commands: Vec<Self>,
 }
 
-/// What is written after the name of a command.
+/// The arguments that follow the name of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandArgument {
@@ -93,7 +93,7 @@ pub struct CommandArgument {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentModel {
-    /// What `setModel` takes.
+    /// The id that `setModel` takes.
     pub id: String,
     /// For people, where it differs from the id.
     pub name: Option<String>,
@@ -101,7 +101,7 @@ pub struct AgentModel {
     pub description: String,
 }
 
-/// How one MCP server of the agent is now.
+/// The status of one MCP server of the agent.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -116,7 +116,7 @@ pub struct McpServerStatus {
 }
 
 impl McpServerStatus {
-    /// The status of a server whose agent never says how it is, only that it accepted it.
+    /// The status of a server whose agent reports only that it accepted it.
     pub const GIVEN: &str = "given";
 
     pub fn new(name: impl Into<String>, status: impl Into<String>) -> Self {

@@ -9,29 +9,30 @@ use serde_with::skip_serializing_none;
 
 use crate::{AgentError, ApprovalMode, Decide, PromptId, SystemSubtype};
 
-/// Something to do, for the agent of a session.
+/// A command for the agent of a session.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Command {
-    /// Begin a turn. Whoever owns the session sends it only while the agent rests.
+    /// Begin a turn. The owner of the session sends it only while the agent is idle.
     Prompt(Prompt),
-    /// Join the running turn. Sent only to an agent whose link says that it can; a turn that ended meanwhile makes it
-    /// the prompt of the next.
+    /// Join the running turn. Sent only to an agent whose link says that it can. If the turn has ended meanwhile, the
+    /// prompt begins the next one.
     Steer(Prompt),
     /// Answer a question.
     Decide(Decide),
     /// End the running turn; the session goes on.
     Cancel,
-    /// A unified mode, or a word of the agent's own. The agent answers with `modeChanged`, also if it is in that mode
-    /// already, or with an `error` whose `refusedSetting` is `mode`. The same holds for the model (`modelChanged`).
+    /// Change the mode: a unified mode, or a word of the agent's own. The agent answers with `modeChanged`, even if it
+    /// is in that mode already, or with an `error` whose `refusedSetting` is `mode`. The same holds for the model
+    /// (`modelChanged`).
     SetMode {
         mode: String,
     },
     SetModel {
         model: String,
     },
-    /// How many tokens the agent may think; absent gives it back its own choice. The agent answers with a `system` event
+    /// Limit the agent's thinking to that many tokens; if absent, the agent chooses. It answers with a `system` event
     /// `thinkingLimit`, or with an `error` whose `refusedSetting` is `thinking`.
     SetThinking {
         tokens: Option<u32>,
@@ -42,7 +43,7 @@ pub enum Command {
     },
 }
 
-/// What an agent can be asked about itself.
+/// A question to an agent about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Query {
@@ -50,16 +51,16 @@ pub enum Query {
     Commands,
     /// The models it can use.
     Models,
-    /// Its MCP servers and how they are.
+    /// Its MCP servers and their status.
     McpStatus,
-    /// Whose account it runs on.
+    /// The account that it uses.
     Account,
     /// How full its context is.
     Context,
 }
 
 impl Query {
-    /// Its word in JSON, which is also the subtype of a `system` event that answers it.
+    /// The word in JSON, which is also the subtype of a `system` event that answers the query.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Commands => "commands",
@@ -79,19 +80,20 @@ pub struct Prompt {
     pub text: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
-    /// Given by the owner of the session when it accepts the prompt.
+    /// Assigned by the owner of the session when it accepts the prompt.
     pub prompt_id: Option<PromptId>,
-    /// The id that its sender gave it.
+    /// The id that its sender chose.
     pub sent_as: Option<String>,
-    /// How many agents it has passed through; 0 if a person wrote it. What the agent sends to other agents while it works
-    /// on this prompt carries one more, so that a circle of agents ends.
+    /// Number of agents that the prompt has passed through; 0 if a person wrote it. Messages that the agent sends to
+    /// other agents during this prompt have a number higher by one, so that agents that call each other in a circle
+    /// stop.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub hops: u32,
-    /// Its sender may let no more run unasked than this mode does, by whatever the prompt says to the agent itself. Set by
-    /// the owner of the session when it hands the prompt over, never by who sends it; absent where that is one and the same.
+    /// The limit for this prompt: whatever it tells the agent to do, no more may run unasked than in this mode. Set by
+    /// the owner of the session when it hands the prompt over, never by the sender; absent if the sender is the owner.
     #[serde(skip)]
     pub within: Option<ApprovalMode>,
-    /// The name of the token that its sender came with. Set with `within`.
+    /// The name of the sender's token. Set with `within`.
     #[serde(skip)]
     pub account: Option<String>,
     /// Warnings for the sender of this prompt, such as wishes that were not granted. The session emits them right after
@@ -109,13 +111,13 @@ impl Prompt {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// The command for the shell that it is, if it begins with `!`. Whether it is run is not said by that: see `within`.
+    /// The shell command, if the prompt begins with `!`. Whether it runs depends on its sender: see `within`.
     pub fn shell_line(&self) -> Option<&str> {
         shell_line(&self.text)
     }
 }
 
-/// The command for the shell that a text is, if it begins with `!`.
+/// The shell command, if the text begins with `!`.
 pub fn shell_line(text: &str) -> Option<&str> {
     text.strip_prefix('!').map(str::trim).filter(|line| !line.is_empty())
 }
@@ -147,7 +149,7 @@ impl fmt::Debug for Image {
     }
 }
 
-/// These bytes are no picture an agent takes.
+/// These bytes are not an image that agents accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a PNG, JPEG, GIF or WebP picture")]
 pub struct ImageError;

@@ -33,10 +33,11 @@ pub struct SessionConfig {
     pub blocked_tools: Vec<String>,
     /// Block rules of our own settings for edited answers and `!command` with other agents.
     pub edit_blocks: Vec<String>,
-    /// Whether the user trusts the folder. If not, a CLI starts without project settings that act, and the built-in
+    /// Whether the user trusts the folder. If not, a CLI starts without the project's active settings, and the built-in
     /// agent does not use git's configuration there.
     pub trusted: bool,
-    /// Those of `add_dirs` that the user trusts. Claude Code loads skills, agents and plugins of added folders.
+    /// The folders among `add_dirs` that the user trusts. Claude Code loads skills, agents and plugins of added
+    /// folders.
     pub trusted_dirs: Vec<PathBuf>,
     /// Whether tools may fetch from this machine and its network (the built-in agent).
     pub private_addresses: bool,
@@ -132,7 +133,7 @@ impl SessionConfig {
 }
 
 impl fmt::Debug for SessionConfig {
-    /// Shows the shape, never what could be a secret: values of the environment, prompts, server settings.
+    /// Shows the structure, never a value that could be secret: values of the environment, prompts, server settings.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SessionConfig")
             .field("agent", &self.agent)
@@ -168,15 +169,15 @@ pub struct StatedConfig {
     pub max_turns: Option<u32>,
 }
 
-/// Which conversation a session resumes.
+/// The conversation that a session resumes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Resume {
-    /// None: a new one.
+    /// None: begin a new conversation.
     #[default]
     New,
-    /// The agent's newest in this folder.
+    /// The agent's newest conversation in this folder.
     Latest,
-    /// The conversation with this id of the agent; `at` goes back to a message in it.
+    /// The agent's conversation with this id; `at` goes back to a message in it.
     Session { native_id: String, at: Option<String> },
 }
 

@@ -1,4 +1,4 @@
-//! Errors of agents, classified by what a user would do about them.
+//! Errors of agents, classified by what a user can do about them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,17 +6,17 @@ use serde_with::skip_serializing_none;
 
 use crate::{AgentType, Unsupported};
 
-/// The kinds of trouble.
+/// The kinds of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum AgentErrorKind {
     /// The program is missing or cannot be run.
     ProcessSpawnFailed,
-    /// The program ended when it should not have, or with a bad code.
+    /// The program ended unexpectedly, or with an error code.
     ProcessExitError,
-    /// Text that should have been JSON was not.
+    /// The text should be JSON and is not.
     JsonParseError,
-    /// The other side did something its protocol does not allow, or refused a request.
+    /// The other side violated its protocol, or refused a request.
     ProtocolError,
     PermissionDenied,
     SessionNotFound,
@@ -40,11 +40,11 @@ impl AgentErrorKind {
     }
 }
 
-/// How bad it is.
+/// The severity of an error.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Severity {
-    /// Worth knowing; nothing ends because of it.
+    /// A warning: nothing ends because of it.
     Warning,
     #[default]
     Error,
@@ -66,10 +66,10 @@ pub enum Setting {
 #[error("{message}")]
 pub struct AgentError {
     pub kind: AgentErrorKind,
-    /// For people: what happened and, where known, what to do.
+    /// A message for people: what happened and, if known, what to do.
     pub message: String,
     pub severity: Severity,
-    /// What the agent or its stderr said, word for word.
+    /// The message of the agent, or its stderr, word for word.
     pub native_error: Option<String>,
     /// The agent's own name for this error, such as `rate_limit`.
     pub native_code: Option<String>,
@@ -77,8 +77,8 @@ pub struct AgentError {
     pub exit_code: Option<i32>,
     /// The error refuses a change of this setting: the old value still holds.
     pub refused_setting: Option<Setting>,
-    /// The value that the agent refused, as it was asked for or as the agent calls it. Only the session reads it, to find
-    /// out whose change it was: several may be under way, and an answer may overtake another.
+    /// The value that the agent refused, as it was requested or as the agent calls it. Only the session reads it, to
+    /// find out whose change was refused: several may be pending, and an answer may overtake another.
     #[serde(skip)]
     pub refused_value: Option<String>,
 }
@@ -146,7 +146,8 @@ impl AgentError {
 /// The agent did not start.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LaunchError {
-    /// It was asked for something it cannot do. Nothing was started, or what was has ended again.
+    /// The agent does not support a requested setting. Nothing runs: the start was refused, or the agent was ended
+    /// again.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! One entry of a session's log, and the closed set of what an entry can be.
+//! One entry of a session's log, and the closed set of kinds of entries.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub struct Event {
     pub id: EventId,
     pub session_id: SessionId,
     pub timestamp: Timestamp,
-    /// Stamped by whoever owns the log; gap-free within a session, from 1.
+    /// Assigned by the owner of the log; gap-free within a session, from 1.
     pub seq: u64,
     #[serde(flatten, deserialize_with = "legacy::kind")]
     pub kind: EventKind,
@@ -36,14 +36,14 @@ pub struct Event {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum EventKind {
-    /// The agent is there. The first event of the agent, once.
+    /// The agent is ready. The first event of the agent, once.
     SessionStarted(SessionStart),
     /// Work began. Exactly one `turnCompleted` follows.
     TurnStarted {
         turn_id: TurnId,
     },
     TextChunk(TextChunk),
-    /// Text that was streamed does not count: every client removes it.
+    /// Streamed text does not count: every client removes it.
     TextRetracted(TextRetraction),
     Reasoning(Reasoning),
     ToolStarted(ToolStarted),
@@ -52,7 +52,7 @@ pub enum EventKind {
     FileChanged(FileChange),
     TodoList(TodoList),
     TurnCompleted(TurnEnd),
-    /// The agent is gone. The last event of the agent, once.
+    /// The agent has ended. The last event of the agent, once.
     SessionEnded(SessionEnd),
     /// The agent's own id of the conversation changed.
     NativeSessionChanged {
@@ -74,26 +74,26 @@ pub enum EventKind {
     Error(AgentError),
     Retry(Retry),
     AuthStatus(AuthStatus),
-    /// A prompt was handed to the agent.
+    /// A prompt was sent to the agent.
     UserMessage(UserMessage),
     /// A prompt waits for the running turn to end.
     PromptQueued {
         prompt: Prompt,
         from: Option<ClientRef>,
-        /// It comes before the others that wait.
+        /// The prompt comes before the others that wait.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         first: bool,
     },
-    /// A waiting prompt will not be sent.
+    /// A queued prompt will not be sent.
     PromptWithdrawn {
         prompt_id: PromptId,
         by: Option<ClientRef>,
     },
-    /// The agent waits until somebody answers.
+    /// The agent waits for an answer.
     PermissionAsked(Question),
-    /// An answer won; everybody else takes the dialog down.
+    /// An answer won; every client closes the dialog.
     PermissionSettled(Ruling),
-    /// The question is moot; everybody takes the dialog down.
+    /// The question needs no answer any more; every client closes the dialog.
     PermissionWithdrawn(Withdrawal),
     ModeChanged {
         /// Absent where the agent's mode has no unified word.
@@ -112,11 +112,11 @@ pub enum EventKind {
         client: ClientRef,
         reason: Option<String>,
     },
-    /// A native line no decoder knew, kept so that nothing is lost without a trace.
+    /// A native line that no decoder knows, kept so that nothing is lost silently.
     Unrecognized {
-        /// The line; a longer one than we keep is cut, and `bytes` says how long it was.
+        /// The line; a very long one is cut, and `bytes` is its original length.
         line: String,
-        /// Why it was not understood.
+        /// Why it was not decoded.
         reason: String,
         bytes: Option<u64>,
     },
@@ -133,11 +133,11 @@ impl SystemSubtype {
     pub const MCP_STATUS: &'static str = "mcpStatus";
     pub const ACCOUNT: &'static str = "account";
     pub const CONTEXT: &'static str = "context";
-    /// Events from here on are kept again, or are not.
+    /// From here on, events are stored again, or are not stored.
     pub const LOG: &'static str = "log";
 }
 
-/// An event before the owner of the log stamps it.
+/// An event that has no number yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Draft {
     pub at: Timestamp,
@@ -150,7 +150,7 @@ impl Draft {
         Self { at, kind, raw: Vec::new() }
     }
 
-    /// Makes it an entry of that session's log.
+    /// Makes the draft an entry of that session's log.
     pub fn stamp(mut self, session_id: SessionId, seq: u64) -> Event {
         // Otherwise an agent's own notice could be read from the log as a rule, for example.
         if let EventKind::System(note) = &mut self.kind

@@ -1,6 +1,6 @@
-//! Forms: what an MCP server asks the user for (an elicitation) as a question of the session, and the answer as the
-//! content that the server expects. Pure. The adapters and the built-in agent share it, and `Question::check` refuses
-//! an answer that does not fit, so that the question stays open.
+//! Forms: requests of an MCP server to the user (elicitations) as questions of the session, and the answers as the
+//! content that the server expects. Pure. The adapters and the built-in agent share this module, and `Question::check`
+//! refuses an answer that does not fit, so that the question stays open.
 
 mod field;
 #[cfg(test)]
@@ -14,12 +14,12 @@ use crate::{
     visible_line,
 };
 
-/// Maximum number of fields of one form. Further ones are not asked; the server validates what it gets.
+/// Maximum number of fields of one form. Further ones are not asked; the server validates the answer.
 const MAX_FIELDS: usize = 100;
 /// Maximum number of labels of one field.
 const MAX_LABELS: usize = 500;
 
-/// What an MCP server asks of the user.
+/// A request of an MCP server to the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Elicitation {
     pub server: String,
@@ -27,7 +27,7 @@ pub struct Elicitation {
     pub wants: ElicitationWants,
 }
 
-/// What accepting an elicitation needs.
+/// The data needed to accept an elicitation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ElicitationWants {
     /// Values for the fields of a flat JSON schema.
@@ -60,7 +60,7 @@ impl Elicitation {
         Self { server: server.to_owned(), message: text("message").unwrap_or_default(), wants }
     }
 
-    /// The question that puts it to people.
+    /// The question that shows it to people.
     pub fn question(&self, question_id: QuestionId, tool_id: Option<ToolId>) -> Question {
         let questions = match &self.wants {
             ElicitationWants::Form(schema) => questions(schema),
@@ -86,7 +86,7 @@ impl Elicitation {
             }
             _ => vec![accept(option::PROCEED_ONCE, "Submit".to_owned())],
         };
-        // The first refusal is what a time limit or Esc chooses: nobody decided.
+        // The first refusal is chosen by a time limit or Esc: then nobody decided.
         options.push(Choice::new(option::CANCEL, "Cancel", ChoiceKind::RejectOnce));
         options.push(Choice::new(option::DECLINE, "Decline", ChoiceKind::RejectOnce));
         let message = Some(self.message.trim()).filter(|message| !message.is_empty());
@@ -118,7 +118,7 @@ impl ElicitationAnswer {
         }
     }
 
-    /// As MCP writes it. Only an accepted form has content.
+    /// The answer in MCP's format. Only an accepted form has content.
     pub fn result(&self) -> Value {
         match self {
             Self::Accept(content) => json!({ "action": "accept", "content": content }),

@@ -1,4 +1,4 @@
-//! Names for things, each a type of its own so that they cannot be mixed up.
+//! Identifiers, each a type of its own so that they cannot be mixed up.
 
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
@@ -65,8 +65,8 @@ id! {
 }
 
 impl EventId {
-    /// A fresh id of something that happened at that time: a version 7 UUID like the others. The system is asked for
-    /// randomness once, not for each of the many events; which of two came first is told by their numbers.
+    /// A new id for something that happened at that time: a version 7 UUID. The random part is drawn once, not for each
+    /// of the many events; their numbers give the order.
     pub fn fresh(at: Timestamp) -> Self {
         static RANDOM: LazyLock<RandomState> = LazyLock::new(RandomState::new);
         static COUNT: AtomicU64 = AtomicU64::new(0);

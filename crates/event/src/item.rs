@@ -1,4 +1,4 @@
-//! What events are about: text, reasoning, tool calls, file changes, plans, turns and sessions.
+//! The contents of events: text, reasoning, tool calls, file changes, plans, turns and sessions.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,16 +10,16 @@ use serde_with::skip_serializing_none;
 
 use crate::{AgentType, ClientRef, Image, MessageId, ModelUsage, PromptId, StatedConfig, TokenUsage, ToolId, TurnId};
 
-/// The agent is there.
+/// The agent is ready.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionStart {
     pub agent_type: AgentType,
     pub config: Option<StatedConfig>,
-    /// The agent's own name for the conversation.
+    /// The agent's own id of the conversation.
     pub native_session_id: Option<String>,
-    /// The approval mode in the agent's own word.
+    /// The approval mode in the agent's own words.
     pub native_mode: Option<String>,
     pub agent_version: Option<String>,
     /// How the agent is driven, such as `stream-json`.
@@ -45,14 +45,14 @@ impl SessionStart {
 #[serde(rename_all = "camelCase")]
 pub struct TextChunk {
     pub content: String,
-    /// More of the same message follows, and this is only the new part. A message that came in partial chunks has
-    /// no final chunk that repeats it.
+    /// Whether this is only the new part of a message that continues. A message in partial chunks has no final chunk
+    /// that repeats it.
     #[serde(default)]
     pub is_partial: bool,
     pub role: Option<Role>,
     /// The message or content block it belongs to.
     pub message_id: Option<MessageId>,
-    /// Set on what a sub-agent says: the tool call that started it.
+    /// Only for text of a sub-agent: the tool call that started it.
     pub parent_tool_id: Option<ToolId>,
 }
 
@@ -69,7 +69,7 @@ impl TextChunk {
 pub struct TextRetraction {
     /// The `messageId`s of the text and reasoning to remove.
     pub message_ids: Vec<MessageId>,
-    /// Why, in one line for people.
+    /// The reason, in one line for people.
     pub message: Option<String>,
 }
 
@@ -88,7 +88,7 @@ pub enum Role {
     User,
 }
 
-/// What the agent thinks.
+/// A thought of the agent.
 #[skip_serializing_none]
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -118,7 +118,7 @@ impl fmt::Debug for Reasoning {
 #[serde(rename_all = "camelCase")]
 pub struct ToolStarted {
     pub tool_id: ToolId,
-    /// As the agent names it.
+    /// The agent's name of the tool.
     pub tool_name: String,
     pub tool_kind: ToolKind,
     /// One line for people.
@@ -130,7 +130,7 @@ pub struct ToolStarted {
     pub parent_tool_id: Option<ToolId>,
 }
 
-/// What sort of tool it is, whatever the agent calls it.
+/// The kind of a tool, whatever the agent calls it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ToolKind {
@@ -146,7 +146,7 @@ pub enum ToolKind {
     Other,
 }
 
-/// A tool is at work.
+/// A running tool reports.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -157,7 +157,7 @@ pub struct ToolProgress {
     /// Between 0 and 1.
     pub progress: Option<f64>,
     pub elapsed_ms: Option<u64>,
-    /// What it is doing now, for people.
+    /// The current activity, for people.
     pub message: Option<String>,
 }
 
@@ -167,7 +167,7 @@ impl ToolProgress {
     }
 }
 
-/// A tool call is over. Exactly one for each started tool.
+/// A tool call has ended. Emitted exactly once for each started tool.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -187,7 +187,7 @@ pub struct ToolCompleted {
 pub enum ToolOutcome {
     Completed,
     Failed,
-    /// Somebody or some rule said no.
+    /// A person or a rule denied it.
     Denied,
     /// The turn was cancelled, or the agent never reported how the call ended.
     Cancelled,
@@ -205,7 +205,7 @@ pub struct FileChange {
     pub before: Option<String>,
     pub after: Option<String>,
     pub tool_id: Option<ToolId>,
-    /// Where the file was before it was moved here.
+    /// The file's path before it was moved.
     pub old_path: Option<String>,
 }
 
@@ -261,39 +261,39 @@ pub enum TodoStatus {
     Cancelled,
 }
 
-/// The agent is idle again.
+/// The turn has ended, and the agent is idle again.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TurnEnd {
     pub turn_id: Option<TurnId>,
     pub status: TurnStatus,
-    /// What this turn used.
+    /// Usage of this turn.
     pub usage: Option<TokenUsage>,
     pub duration_ms: Option<u64>,
-    /// What this turn cost.
+    /// Cost of this turn.
     pub cost_usd: Option<f64>,
-    /// What the session has cost so far.
+    /// Cost of the session so far.
     pub total_cost_usd: Option<f64>,
-    /// What each model has used in the session so far.
+    /// Usage of the session so far, by model.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub model_usage: BTreeMap<String, ModelUsage>,
-    /// The agent's closing words.
+    /// The agent's last message.
     pub text: Option<String>,
-    /// Why it failed, for people.
+    /// Why the turn failed, for people.
     pub error: Option<String>,
-    /// How the agent itself calls this end, such as `error_max_turns`.
+    /// The agent's own word for this end, such as `error_max_turns`.
     pub native_status: Option<String>,
     /// How often the model was asked.
     pub num_turns: Option<u64>,
-    /// The answer in the form of the output schema.
+    /// The answer as JSON, if an output schema was given.
     pub structured_output: Option<Value>,
-    /// Calls that were refused.
+    /// Calls that were denied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denials: Vec<Denial>,
-    /// What began the turn, when it was not a prompt.
+    /// The cause of the turn, if it was not a prompt.
     pub origin: Option<String>,
-    /// The agent's own id of its last message, for resuming at it.
+    /// The agent's own id of its last message, to resume at it.
     pub message_id: Option<MessageId>,
 }
 
@@ -309,13 +309,13 @@ pub enum TurnStatus {
     #[default]
     Completed,
     Failed,
-    /// Somebody asked for it to stop.
+    /// A client cancelled it.
     Cancelled,
-    /// The agent died, or Multitap did.
+    /// The agent or Multitap died.
     Interrupted,
 }
 
-/// A call that was refused.
+/// A call that was denied.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -326,14 +326,14 @@ pub struct Denial {
     pub arguments: Map<String, Value>,
 }
 
-/// The agent is gone. Exactly once for each session.
+/// The agent has ended. Emitted exactly once for each session.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionEnd {
     pub reason: SessionEndReason,
     pub error: Option<String>,
-    /// What the whole session used.
+    /// Usage of the whole session.
     pub final_usage: Option<TokenUsage>,
     pub exit_code: Option<i32>,
 }
@@ -391,7 +391,7 @@ pub struct AuthStatus {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SystemNote {
-    /// What it is about; the agent's own word where it has one.
+    /// The subject of the notice; the agent's own word if it has one.
     pub subtype: String,
     /// One line for people.
     pub message: Option<String>,
@@ -399,7 +399,7 @@ pub struct SystemNote {
     pub data: Map<String, Value>,
 }
 
-/// A prompt, when it is handed to the agent.
+/// A prompt that was sent to the agent.
 #[skip_serializing_none]
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -408,14 +408,14 @@ pub struct UserMessage {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
     pub prompt_id: Option<PromptId>,
-    /// Who sent it and through which door.
+    /// The client that sent it, and its door.
     pub from: Option<ClientRef>,
-    /// It joined the turn that was running, and began none of its own.
+    /// The prompt joined the running turn, and began none of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub steering: bool,
-    /// The agent's own id of the message, for resuming at it.
+    /// The agent's own id of the message, to resume at it.
     pub message_id: Option<MessageId>,
-    /// The id that its sender gave it.
+    /// The id that its sender chose.
     pub sent_as: Option<String>,
 }
 

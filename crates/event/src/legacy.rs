@@ -1,15 +1,15 @@
-//! Events as version 0.1 wrote them: `system` events whose subtype meant something to programs. Each became a kind of
-//! its own. The only place that knows those subtypes: whoever reads an event gets the new kind.
+//! Converts events of version 0.1: `system` events whose subtype had a meaning for programs. Each became a kind of its
+//! own. Only this module knows those subtypes; every reader of an event gets the new kind.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use crate::{AgentCapabilities, Event, EventKind, McpServerStatus, MessageId, SystemNote, TextRetraction};
 
-/// How a `system` event begins after its envelope, as we wrote it.
+/// The beginning of a `system` event after its envelope, as we wrote it.
 const SYSTEM: &str = r#"system","subtype":""#;
 
-/// Subtypes that became kinds. An agent's own `system` event with such a subtype must not read as one of those.
+/// Subtypes that became kinds. An agent's own `system` event with such a subtype must not be read as one of them.
 const SUBTYPES: [&str; 7] =
     ["discarded", "nativeSession", "ruleAdded", "ruleRevoked", "mcpServer", "capabilities", "init"];
 
@@ -25,7 +25,7 @@ pub(crate) fn kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<EventKi
     Ok(converted(&note).unwrap_or(EventKind::System(note)))
 }
 
-/// The event, if version 0.1 wrote it and it is another kind today. Cheap for all other lines: it reads only the
+/// The event, if version 0.1 wrote it and it has another kind today. Cheap for all other lines: reads only their
 /// beginning.
 pub fn upgraded(json: &str) -> Option<Event> {
     let (_, kind) = json.split_once(r#","type":""#)?;
@@ -64,7 +64,7 @@ fn converted(note: &SystemNote) -> Option<EventKind> {
             images: images(&note.data),
             steering: None,
             modes: modes(&note.data),
-            // What the built-in agent wrote, and no other.
+            // Only the built-in agent wrote these.
             stores_empty_conversations: ["tools", "model", "cwd"]
                 .into_iter()
                 .eq(note.data.keys().map(String::as_str))
@@ -77,13 +77,13 @@ fn converted(note: &SystemNote) -> Option<EventKind> {
     })
 }
 
-/// Whether the agent takes images: those that list their abilities name this one among them.
+/// Whether the agent accepts images: agents that list their abilities include this one if they do.
 fn images(data: &Map<String, Value>) -> Option<bool> {
     let abilities = data.get("agentCapabilities")?;
     Some(abilities.pointer("/promptCapabilities/image").and_then(Value::as_bool).unwrap_or(false))
 }
 
-/// The modes that an ACP agent lists at its start, one way or the other.
+/// The modes that an ACP agent lists at its start, as modes or as an option.
 fn modes(data: &Map<String, Value>) -> Option<Vec<String>> {
     let words = |list: &Value, key: &str| -> Option<Vec<String>> {
         Some(list.as_array()?.iter().filter_map(|one| one.get(key)?.as_str().map(str::to_owned)).collect())

@@ -1,5 +1,5 @@
-//! The vocabulary of Multitap: what can happen in a session with a coding agent, what a client may ask,
-//! and how both are written as JSON.
+//! The vocabulary of Multitap: the events of a session with a coding agent, the commands to it, and the JSON form of
+//! both.
 //!
 //! Everything else in the workspace speaks in these words. Adapters turn a CLI's own lines into
 //! [`EventKind`]s and [`Command`]s into its lines; the owner of a session's log stamps each [`Draft`] into an

@@ -1,24 +1,25 @@
-//! The two channel ends between one agent and whoever owns its session.
+//! The two ends of the channels between an agent and the owner of its session.
 
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{ApprovalMode, Command, Decide, Draft, EditedCall, Question};
 
-/// How many events may wait for the owner. A full queue makes the agent wait: back-pressure ends at its stdout.
+/// Maximum number of queued events. A full queue makes the agent wait: back-pressure reaches its stdout.
 pub const EVENT_QUEUE: usize = 256;
-/// How many commands may wait for the agent. A full queue refuses.
+/// Maximum number of queued commands. A full queue refuses.
 pub const COMMAND_QUEUE: usize = 64;
-/// How many edited answers may wait for the agent's judgement. A full queue refuses.
+/// Maximum number of queued edited answers. A full queue refuses.
 pub const REVIEW_QUEUE: usize = 16;
 
-/// The owner's end. When `events` ends the agent is gone, after a `sessionEnded`; dropping `commands` asks it to go.
+/// The owner's end. When `events` ends, the agent is gone, after a `sessionEnded`. Dropping `commands` asks the agent
+/// to end.
 #[derive(Debug)]
 pub struct AgentLink {
     pub events: mpsc::Receiver<Draft>,
     pub commands: mpsc::Sender<Command>,
-    /// Whether the agent takes [`Command::Steer`].
+    /// Whether the agent accepts [`Command::Steer`].
     pub steers: bool,
-    /// Checks edited answers before they count. Closed: the agent accepts none.
+    /// Checks edited answers before they count. If closed, the agent accepts none.
     pub reviews: mpsc::Sender<EditReview>,
 }
 
@@ -30,14 +31,14 @@ pub struct AgentEnd {
     pub reviews: mpsc::Receiver<EditReview>,
 }
 
-/// An edited answer that waits for judgement: whether it may run as what the edit makes of it.
+/// A request to judge an edited answer: whether the resulting call may run.
 #[derive(Debug)]
 pub struct EditReview {
     pub question: Box<Question>,
     pub decide: Decide,
-    /// The mode that the session is in, where it is one of ours.
+    /// The mode of the session, if it is a unified one.
     pub mode: Option<ApprovalMode>,
-    /// What would run, or why it must not. Dropped: refused.
+    /// The call that would run, or why it must not. If the sender is dropped, the edit is refused.
     pub reply: oneshot::Sender<Result<EditedCall, String>>,
 }
 

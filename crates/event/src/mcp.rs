@@ -1,21 +1,21 @@
-//! An MCP server that an agent is given: how to reach it, and which of its tools may be used how.
+//! An MCP server of an agent: its address, and the rules for its tools.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// An MCP server the agent is given.
+/// An MCP server of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpServer {
     pub reach: McpReach,
-    /// How long one call may take.
+    /// Time limit of one call.
     pub timeout: Option<Duration>,
-    /// Its tools run unasked.
+    /// Whether its tools run without asking.
     pub trust: bool,
-    /// Only these of its tools are there.
+    /// If set, only these of its tools are offered.
     pub include_tools: Option<Vec<String>>,
-    /// These of its tools are not there, whatever is included.
+    /// These tools are left out, even if they are included.
     pub exclude_tools: Vec<String>,
 }
 
@@ -28,22 +28,22 @@ impl McpServer {
 }
 
 impl From<McpReach> for McpServer {
-    /// A server with all its tools, which it is asked about.
+    /// A server with all its tools, which ask for permission.
     fn from(reach: McpReach) -> Self {
         Self { reach, timeout: None, trust: false, include_tools: None, exclude_tools: Vec::new() }
     }
 }
 
-/// Where an MCP server is.
+/// How an MCP server is reached.
 #[derive(Clone, PartialEq, Eq)]
 pub enum McpReach {
-    /// A program that is started, and spoken to through its pipes.
+    /// A program that Multitap starts; it speaks MCP on stdin and stdout.
     Stdio {
         command: String,
         args: Vec<String>,
-        /// Added to the environment it gets anyway.
+        /// Additional variables for its environment.
         env: BTreeMap<String, String>,
-        /// The folder it runs in; a relative one starts in the folder of the session, which is also the default.
+        /// Its working folder; relative to the folder of the session, which is also the default.
         cwd: Option<PathBuf>,
     },
     /// Streamable HTTP.
@@ -51,14 +51,14 @@ pub enum McpReach {
 }
 
 impl McpReach {
-    /// A program without anything of its own in its environment.
+    /// A program without additional environment variables.
     pub fn program(command: impl Into<String>, args: Vec<String>) -> Self {
         Self::Stdio { command: command.into(), args, env: BTreeMap::new(), cwd: None }
     }
 }
 
 impl fmt::Debug for McpReach {
-    /// Arguments, values of the environment and headers may be secrets; so may what follows a host in an address.
+    /// Arguments, values of the environment and headers may be secrets; so may everything after the host of an address.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stdio { command, env, cwd, .. } => f
@@ -76,7 +76,7 @@ impl fmt::Debug for McpReach {
     }
 }
 
-/// An address up to its host, without who asks.
+/// An address up to its host, without user and password.
 fn place(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();

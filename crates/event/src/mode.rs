@@ -1,4 +1,4 @@
-//! Approval modes: one set of words for all agents, and the table of what each agent calls them.
+//! Approval modes: one set of words for all agents, and the table of the agents' own words.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,15 +14,15 @@ use crate::{AgentType, SandboxMode, SessionStart};
 pub enum ApprovalMode {
     /// Ask before every tool that changes something.
     Ask,
-    /// Ask only for what looks dangerous.
+    /// Ask only before calls that look dangerous.
     AskDangerous,
-    /// File edits run unasked.
+    /// File edits run without asking.
     AutoEdit,
     /// Everything runs unasked.
     AutoAll,
-    /// Look and plan; change nothing.
+    /// Read and plan; change nothing.
     Plan,
-    /// Never ask: what no rule allows is denied.
+    /// Never ask: calls that no rule allows are denied.
     DontAsk,
 }
 
@@ -37,8 +37,8 @@ impl ApprovalMode {
     pub const ALL: [Self; 6] =
         [Self::Ask, Self::AskDangerous, Self::AutoEdit, Self::AutoAll, Self::Plan, Self::DontAsk];
 
-    /// All modes by what they let run without asking, strictest first. `dontAsk` denies what no rule allows, so it is
-    /// stricter than `ask`.
+    /// All modes by how much they let run without asking, strictest first. `dontAsk` denies calls that no rule allows,
+    /// so it is stricter than `ask`.
     pub const STRICTEST_FIRST: [Self; 6] =
         [Self::Plan, Self::DontAsk, Self::Ask, Self::AskDangerous, Self::AutoEdit, Self::AutoAll];
 
@@ -49,7 +49,7 @@ impl ApprovalMode {
 
     fn looseness(self, agent: AgentType) -> usize {
         let mode = match (agent, self) {
-            // Codex has no rules to go by: unasked, it does whatever its sandbox lets it do in the workspace.
+            // Codex has no rules: in this mode it does everything that its sandbox allows in the workspace.
             (AgentType::Codex, Self::DontAsk) => Self::AutoEdit,
             (_, mode) => mode,
         };
@@ -88,7 +88,7 @@ impl ApprovalMode {
         }
     }
 
-    /// What that agent calls this mode, if it has such a thing. An ACP agent's modes are its own; it has no row.
+    /// The native word for this mode, if the agent has such a mode. An ACP agent has its own modes, so it has no row.
     pub fn native(self, agent: AgentType) -> Option<NativeMode> {
         let word = |word| Some(NativeMode { word, sandbox: None });
         match (agent, self) {
@@ -121,8 +121,8 @@ impl ApprovalMode {
         }
     }
 
-    /// What ACP agents usually call this mode; the first that an agent offers is taken. `auto` is not among them: to one
-    /// agent it is a sandbox, to another a model that answers in your place.
+    /// Usual words of ACP agents for this mode; the first one that an agent offers is used. `auto` is not among them:
+    /// for one agent it is a sandbox, for another a model that answers in the user's place.
     pub fn usual_words(self) -> &'static [&'static str] {
         match self {
             Self::Ask => &["ask", "default", "manual", "normal"],
@@ -134,7 +134,7 @@ impl ApprovalMode {
         }
     }
 
-    /// Whether the running agent can be switched to this mode, as far as its start and the modes it offers tell.
+    /// Whether the running agent can switch to this mode, judged by how it was started and which modes it offers.
     pub fn works_for(self, start: &SessionStart, offered: Option<&[String]>) -> bool {
         let is_offered = |word: &str| offered.is_none_or(|all| all.iter().any(|one| one.eq_ignore_ascii_case(word)));
         if start.agent_type == AgentType::Acp {
@@ -144,7 +144,7 @@ impl ApprovalMode {
         match (start.agent_type, start.transport.as_deref()) {
             // Claude Code refuses this mode unless it was started in it.
             (AgentType::Claude, _) if self == Self::AutoAll => start.native_mode.as_deref() == Some(native.word),
-            // Turn by turn nobody can be asked.
+            // With one process per turn, questions cannot be asked.
             (AgentType::Codex, Some("exec")) => native.word == "never",
             (AgentType::Gemini, Some("stream-json")) => native.word != "default",
             (AgentType::Gemini, _) => is_offered(native.word),
@@ -158,7 +158,7 @@ impl ApprovalMode {
         known.map(Self::option_word).collect::<Vec<_>>().join(", ")
     }
 
-    /// The unified word for what that agent calls `native`. Where two modes share a word, the plain one.
+    /// The unified word for an agent's own word. If two modes share a word, the plain one.
     pub fn from_native(agent: AgentType, native: &str) -> Option<Self> {
         match (agent, native) {
             (AgentType::Claude, "manual") => Some(Self::Ask),
@@ -183,14 +183,14 @@ impl FromStr for ApprovalMode {
     }
 }
 
-/// A mode somebody chose for an agent: a unified one, or a word only that agent knows.
+/// A chosen mode of an agent: a unified one, or a word that only that agent knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mode {
     Unified(ApprovalMode),
     Native(String),
 }
 
-/// That agent has no mode of that name.
+/// The agent has no mode of that name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{agent} has no approval mode '{word}': it knows {known}")]
 pub struct UnknownMode {
@@ -200,8 +200,8 @@ pub struct UnknownMode {
 }
 
 impl Mode {
-    /// The most that somebody may let run unasked who is to keep within this mode. A word of the agent's own says nothing
-    /// about its strictness, and who chose nothing asks.
+    /// The loosest mode for clients that must stay within the owner's mode. A native word says nothing about its
+    /// strictness, so it counts as `ask`; so does no mode at all.
     pub fn bound(own: Option<&Self>) -> ApprovalMode {
         match own {
             Some(Self::Unified(mode)) => *mode,
@@ -228,7 +228,7 @@ impl Mode {
         match agent {
             AgentType::Acp => Ok(Self::Native(word.to_owned())),
             AgentType::Claude if word == "auto" => Ok(Self::Native(word.to_owned())),
-            // Older versions had it: the adapter says what became of it.
+            // Older versions had this mode: the adapter explains that it is gone.
             AgentType::Codex if word == "on-failure" => Ok(Self::Native(word.to_owned())),
             AgentType::Claude | AgentType::Codex | AgentType::Gemini | AgentType::Builtin => {
                 Err(UnknownMode { agent, word: word.to_owned(), known: ApprovalMode::known_to(agent) })

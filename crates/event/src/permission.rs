@@ -1,4 +1,4 @@
-//! Questions an agent waits on, and the answers to them.
+//! Questions for which an agent waits, and their answers.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,25 +11,25 @@ use serde_with::skip_serializing_none;
 use crate::form::{self, FormField};
 use crate::{ClientId, OptionId, QuestionId, Timestamp, ToolId};
 
-/// The option ids that every agent's questions use, where they make sense.
+/// The option ids that the questions of every agent use, where they apply.
 pub mod option {
     /// Allow this call.
     pub const PROCEED_ONCE: &str = "proceed_once";
-    /// Allow this and its like for the rest of the session.
+    /// Allow this call and similar ones for the rest of the session.
     pub const PROCEED_ALWAYS: &str = "proceed_always";
     /// Allow this tool for the rest of the session.
     pub const PROCEED_ALWAYS_TOOL: &str = "proceed_always_tool";
     /// Allow all tools of this MCP server for the rest of the session.
     pub const PROCEED_ALWAYS_SERVER: &str = "proceed_always_server";
-    /// Allow this and its like from now on, kept in the agent's settings.
+    /// Allow this call and similar ones from now on; saved in the agent's settings.
     pub const PROCEED_ALWAYS_AND_SAVE: &str = "proceed_always_and_save";
-    /// Do not do it.
+    /// Deny.
     pub const CANCEL: &str = "cancel";
-    /// Say no to what an MCP server asks; `CANCEL` dismisses its question without a choice.
+    /// Decline the request of an MCP server; `CANCEL` dismisses it without a choice.
     pub const DECLINE: &str = "decline";
 }
 
-/// The agent waits until somebody answers.
+/// The agent waits for an answer.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -40,13 +40,13 @@ pub struct Question {
     pub tool_name: Option<String>,
     /// One line for people.
     pub title: String,
-    /// The only answers that count.
+    /// The offered options; an answer must name one of them.
     pub options: Vec<Choice>,
     pub details: Details,
-    /// What an answer that allows may bring along.
+    /// The edits that an answer may make if it allows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edits: Vec<Edit>,
-    /// Why the agent asks, when it says so.
+    /// The reason, if the agent gives one.
     pub reason: Option<String>,
 }
 
@@ -59,8 +59,8 @@ impl Question {
         self.options.iter().map(|choice| choice.id.clone()).collect()
     }
 
-    /// The choice an answer makes, if the answer fits: an offered option, only content that this question takes, and
-    /// an answer to everything that was asked.
+    /// The choice of an answer, if the answer is valid: it names an offered option, contains only content that this
+    /// question accepts, and answers everything that was asked.
     pub fn check(&self, decide: &Decide) -> Result<&Choice, Refused> {
         let choice = self.choice(&decide.option_id).ok_or_else(|| Refused::NotOffered {
             question: self.question_id.clone(),
@@ -78,7 +78,7 @@ impl Question {
             return Some("it has newContent and newInput: send one of them".to_owned());
         }
         if decide.is_edited() && choice.kind == ChoiceKind::AllowAlways {
-            // The option names a rule about the call as it was asked, and the edit makes it another call.
+            // A rule would be about the original call, not the edited one.
             return Some(format!("an edited answer can only allow once, but {} makes a rule", choice.id));
         }
         if decide.new_content.is_some() && !self.edits.contains(&Edit::NewContent) {
@@ -91,7 +91,7 @@ impl Question {
         if questions.iter().any(|asked| asked.field.is_some()) {
             return form::content(questions, decide).err();
         }
-        // One question is answered by its option, any number in own words.
+        // A single question is answered by its option; any number of questions by `feedback`, in the user's own words.
         let in_own_words = decide.feedback.as_deref().is_some_and(|words| !words.is_empty());
         let by_option = questions.len() == 1 && decide.option_id.as_str() != option::PROCEED_ONCE;
         let answered =
@@ -100,13 +100,13 @@ impl Question {
         Some(format!("it has no answer to \"{}\"", open.question))
     }
 
-    /// The offered answer that refuses, if there is one.
+    /// The offered option that denies, if there is one.
     pub fn refusal(&self) -> Option<&Choice> {
         self.options.iter().find(|choice| choice.kind.rejects())
     }
 }
 
-/// Something an answer may bring that is done instead of what the agent meant.
+/// A part of the call that an answer may replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Edit {
@@ -116,40 +116,41 @@ pub enum Edit {
     NewInput,
 }
 
-/// One answer a question offers.
+/// One option of a question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Choice {
     pub id: OptionId,
-    /// What a button would say.
+    /// The label of a button.
     pub name: String,
     pub kind: ChoiceKind,
-    /// Only an owner of the session may choose it: it saves a rule, or lets more run unasked than an owner did.
+    /// Whether only an owner of the session may choose it: it saves a rule, or lets more run without asking than an
+    /// owner allowed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub owner_only: bool,
 }
 
 impl Choice {
-    /// A choice that saves a rule in the agent's settings is the owner's.
+    /// A choice. If it saves a rule in the agent's settings, only owners may choose it.
     pub fn new(id: &str, name: impl Into<String>, kind: ChoiceKind) -> Self {
         let owner_only = id == option::PROCEED_ALWAYS_AND_SAVE;
         Self { id: id.into(), name: name.into(), kind, owner_only }
     }
 
-    /// The same, for owners only.
+    /// The choice, restricted to owners.
     #[must_use]
     pub fn for_owners(mut self) -> Self {
         self.owner_only = true;
         self
     }
 
-    /// Whether that client may choose it.
+    /// Whether that client may choose this option.
     pub fn is_open_to(&self, client: &ClientRef) -> bool {
         !self.owner_only || client.is_owner()
     }
 }
 
-/// What an answer does.
+/// The effect of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ChoiceKind {
@@ -169,17 +170,17 @@ impl ChoiceKind {
     }
 }
 
-/// What a question is about.
+/// The subject of a question.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Details {
-    /// A shell command. An answer's `newContent` is another command.
+    /// A shell command. `newContent` of an answer is another command.
     Command { command: String, directory: Option<String>, description: Option<String> },
-    /// A change to a file. An answer's `newContent` is the whole text to write instead.
+    /// A change to a file. `newContent` of an answer is the whole text to write instead.
     FileEdit {
         file_path: String,
-        /// Absent: the file does not exist yet, or could not be read as text.
+        /// Absent if the file does not exist yet, or could not be read as text.
         before: Option<String>,
         after: Option<String>,
         diff: Option<String>,
@@ -193,7 +194,7 @@ pub enum Details {
     },
     /// A plan to approve before work begins.
     Plan { plan: String },
-    /// The agent wants to know something. Answered by an option, by `answers`, or in own words by `feedback`.
+    /// The agent asks for information. Answered by an option, by `answers`, or by `feedback` in the user's own words.
     Input { questions: Vec<AskedQuestion> },
     /// Anything else.
     Text {
@@ -203,7 +204,7 @@ pub enum Details {
     },
 }
 
-/// One thing the agent wants to know.
+/// One question of an agent that asks for information.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -214,24 +215,24 @@ pub struct AskedQuestion {
     pub labels: Vec<String>,
     #[serde(default)]
     pub multi_select: bool,
-    /// The field of a form that it fills. An answer of another type is refused.
+    /// The form field that it fills. An answer of another type is refused.
     pub field: Option<FormField>,
 }
 
-/// An answer on its way in.
+/// An answer of a client, before it is judged.
 #[skip_serializing_none]
 #[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Decide {
     pub question_id: QuestionId,
     pub option_id: OptionId,
-    /// Instead of what the agent meant: the file's new text, or the command.
+    /// Replaces the file's text, or the command.
     pub new_content: Option<String>,
-    /// Instead of what the agent meant: all of the tool's arguments.
+    /// Replaces all arguments of the tool.
     pub new_input: Option<Map<String, Value>>,
-    /// To an `input` question: question text to chosen label, labels or own words.
+    /// For an `input` question: the text of each question, with the chosen label, labels or the user's own words.
     pub answers: Option<BTreeMap<String, Value>>,
-    /// Words for the agent, such as why not.
+    /// A comment for the agent, such as the reason for a denial.
     pub feedback: Option<String>,
 }
 
@@ -253,7 +254,7 @@ impl Decide {
         self
     }
 
-    /// Whether it brings its own content or arguments.
+    /// Whether the answer replaces the content or the arguments.
     pub fn is_edited(&self) -> bool {
         self.new_content.is_some() || self.new_input.is_some()
     }
@@ -269,18 +270,18 @@ impl fmt::Debug for Decide {
     }
 }
 
-/// Who did something, and through which door.
+/// A client and its door, as the author of an action.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientRef {
-    /// The name the client gave, or one made up for it.
+    /// The name that the client chose, or one made up for it.
     pub client: String,
     pub door: Door,
     pub client_id: Option<ClientId>,
     pub role: Option<ClientRole>,
-    /// The name of the token it came with. Unlike `client`, nobody chooses it for themselves. It is in no log: what
-    /// depends on it is decided while the client is there.
+    /// The name of the client's token. Unlike `client`, it cannot be chosen by the client. It is in no log: everything
+    /// that depends on it is decided while the client is connected.
     #[serde(skip)]
     pub account: Option<String>,
 }
@@ -290,7 +291,7 @@ impl ClientRef {
         Self { client: client.into(), door, client_id: None, role: None, account: None }
     }
 
-    /// Whether a session is theirs: they may loosen it, and run commands in it.
+    /// Whether the client is an owner of the session: owners may loosen its mode, and run commands in it.
     pub fn is_owner(&self) -> bool {
         matches!(self.role, None | Some(ClientRole::Owner))
     }
@@ -347,26 +348,26 @@ pub struct Ruling {
     pub settled_by: ClientRef,
     pub at: Timestamp,
     pub feedback: Option<String>,
-    /// The answer brought its own content or arguments.
+    /// Whether the answer replaced the content or the arguments.
     #[serde(default)]
     pub edited: bool,
-    /// The content that an edited answer brought.
+    /// The new content of an edited answer.
     pub new_content: Option<String>,
-    /// The arguments that an edited answer brought.
+    /// The new arguments of an edited answer.
     pub new_input: Option<Map<String, Value>>,
-    /// What runs by an edited answer, in place of what the question asked about.
+    /// The call that runs after an edited answer, in place of the one in the question.
     pub runs: Option<Box<EditedCall>>,
 }
 
 impl Ruling {
-    /// Who ruled and how, without the content of an edit: for what is held in memory for long.
+    /// The ruling without the content of an edit, to be held in memory for long.
     #[must_use]
     pub fn without_edit(self) -> Self {
         Self { new_content: None, new_input: None, runs: None, ..self }
     }
 }
 
-/// A call as an edited answer made it.
+/// The call that results from an edited answer.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EditedCall {
@@ -374,8 +375,8 @@ pub struct EditedCall {
     pub title: String,
     /// The tool's arguments.
     pub arguments: Map<String, Value>,
-    /// What a question about it would show. Of a file only the path and the diff: the question has the text before,
-    /// and the answer the text after.
+    /// The details that a question about this call would show. For a file only the path and the diff: the question has
+    /// the text before, and the answer the text after.
     pub details: Details,
 }
 
@@ -406,7 +407,7 @@ impl fmt::Debug for Ruling {
     }
 }
 
-/// A question nobody needs to answer any more.
+/// A question that needs no answer any more.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -440,7 +441,7 @@ pub enum Refused {
         #[serde(rename = "reason")]
         why: String,
     },
-    /// The question stays open.
+    /// The edit was refused, and the question stays open.
     #[error("the edit of this answer to question {question} is refused: {why}")]
     EditRefused {
         #[serde(rename = "questionId")]
@@ -451,7 +452,7 @@ pub enum Refused {
     },
     #[error("an observer may not answer")]
     Observer,
-    /// Others save no rules, and go no further than the mode that an owner chose.
+    /// Only owners may save rules, or exceed the mode that an owner chose.
     #[error("option {option} of question {question} is for an owner of this session: choose one of {}", list(.offered))]
     OwnerOnly {
         #[serde(rename = "questionId")]
@@ -475,7 +476,7 @@ pub enum Refused {
     },
 }
 
-/// What a late answer learns about the ruling: who, through which door, with which option, when.
+/// The facts about the ruling for a late answer: who answered, through which door, with which option, when.
 fn who_settled<S: serde::Serializer>(ruling: &Ruling, serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]

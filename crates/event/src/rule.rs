@@ -6,25 +6,25 @@ use serde_with::skip_serializing_none;
 
 use crate::{ChoiceKind, ClientRef, OptionId, Question, Ruling, Timestamp, option};
 
-/// A rule that an "always" answer made.
+/// A rule created by an "always" answer.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Rule {
     /// The id of the question it came from.
     pub rule_id: String,
-    /// What was asked, for people.
+    /// The title of the question that made the rule, for people.
     pub title: String,
     pub tool_name: Option<String>,
     pub option_id: OptionId,
     pub kind: ChoiceKind,
-    /// Who gave the answer.
+    /// The client that gave the answer.
     pub by: ClientRef,
     pub at: Timestamp,
 }
 
 impl Rule {
-    /// The rule that a ruling makes, if its answer holds for later calls.
+    /// The rule of a ruling, if its answer also holds for later calls.
     pub fn of(question: &Question, ruling: &Ruling) -> Option<Self> {
         if !matches!(ruling.kind, ChoiceKind::AllowAlways | ChoiceKind::RejectAlways) {
             return None;
@@ -45,13 +45,13 @@ impl Rule {
         self.option_id.as_str() == option::PROCEED_ALWAYS_AND_SAVE
     }
 
-    /// What `ruleAdded` says to people, in one line.
+    /// Describes `ruleAdded` in one line.
     pub fn added_summary(&self) -> String {
         let word = if self.kind.allows() { "allowed" } else { "denied" };
         format!("{word} from now on: {}", self.title)
     }
 
-    /// What `ruleRevoked` says to people, in one line.
+    /// Describes `ruleRevoked` in one line.
     pub fn revoked_summary(&self) -> String {
         format!("asked again from now on: {}", self.title)
     }

@@ -1,4 +1,4 @@
-//! When something happened, as RFC 3339 text in UTC.
+//! Points in time, as RFC 3339 text in UTC.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,12 +12,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Timestamp(jiff::Timestamp);
 
 impl Timestamp {
-    /// What the clock says. Only the edges call this; pure code is given the time.
+    /// The current time. Only the edges call this; pure code gets the time as an argument.
     pub fn now() -> Self {
         Self::cut(jiff::Timestamp::now())
     }
 
-    /// The moment that many milliseconds after 1970, kept within what a calendar can write.
+    /// The moment that many milliseconds after 1970, limited to what RFC 3339 can express.
     pub fn from_millis(millis: i64) -> Self {
         let end = if millis < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
         Self(jiff::Timestamp::from_millisecond(millis).unwrap_or(end))
@@ -28,7 +28,7 @@ impl Timestamp {
         text.parse().ok().map(Self::cut)
     }
 
-    /// Finer than that it is not written, and what is read back has to be the same.
+    /// Drops fractions of milliseconds: they are not written, and a value must equal itself after it is read back.
     fn cut(moment: jiff::Timestamp) -> Self {
         Self::from_millis(moment.as_millisecond())
     }

@@ -1,4 +1,4 @@
-//! Text of others, made safe to show: nothing in it controls a terminal, reorders the writing or stays unseen.
+//! Makes text of others safe to show: nothing in it controls a terminal, changes the text direction or is invisible.
 //!
 //! Agents, tools, clients and cloned folders write text that people read before they approve something. These functions
 //! never shorten it: each character that a screen would obey, or would show as nothing, becomes a visible mark, and all
@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Text of several lines: line ends and tabs stay, everything else that has no shape of its own becomes a mark.
+/// Text of several lines: line ends and tabs stay, everything else without a visible shape becomes a mark.
 ///
 /// C0 controls and DEL become their Unicode pictures (`␛`), other characters their code (`\u202e`). A line end may be
 /// `\r\n`; it becomes `\n`. Joiners and variation selectors stay where an emoji or a script needs them.
@@ -15,13 +15,13 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     marked(text, Breaks::Stay)
 }
 
-/// Text for one line: line ends and tabs become marks as well, so that it cannot pretend to be another line.
+/// Text for one line: line ends and tabs become marks as well, so that it cannot look like another line.
 pub fn visible_line(text: &str) -> Cow<'_, str> {
     marked(text, Breaks::Mark)
 }
 
-/// What a program printed: colours and erased line ends are left out, because they carry no text, and a line that was
-/// written over with `\r` is what it was in the end, after a `␍` that says so. All else is as with [`visible`].
+/// The output of a program: colours and erased line ends are left out, because they carry no text. A line that was
+/// overwritten after `\r` is shown in its last state, after a `␍` that marks it. Otherwise like [`visible`].
 pub fn visible_output(text: &str) -> Cow<'_, str> {
     if is_plain(text) {
         return Cow::Borrowed(text);
@@ -46,7 +46,7 @@ pub fn visible_output(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// A character as a mark that is seen: a picture where Unicode has one, else its code.
+/// A character as a visible mark: a Unicode picture if there is one, else its code.
 pub fn push_mark(shown: &mut String, c: char) {
     let code = u32::from(c);
     let picture = match c {
@@ -103,7 +103,7 @@ struct Before {
     last: Option<char>,
     /// An emoji, perhaps with its variation selector.
     is_emoji: bool,
-    /// How many joiners tie it to the emoji before it.
+    /// Number of joiners between it and the emoji before it.
     joined: usize,
 }
 
@@ -112,7 +112,7 @@ struct Before {
 const MOST_JOINED: usize = 4;
 
 impl Before {
-    /// The character before the next one.
+    /// The state after the next character.
     fn and(&self, c: char, stays: bool) -> Self {
         let is_joiner = c == '\u{200d}';
         let is_emoji = stays && (is_pictograph(c) || (self.is_emoji && is_selector(c)));
@@ -124,7 +124,7 @@ impl Before {
         Self { last: Some(c), is_emoji, joined }
     }
 
-    /// Whether writing needs this character here, though it has no shape of its own.
+    /// Whether the script needs this character here, though it has no visible shape.
     fn needs(&self, c: char, after: Option<char>) -> bool {
         let is_joined = |is: fn(char) -> bool| self.last.is_some_and(is) && after.is_some_and(is);
         match c {
@@ -148,7 +148,7 @@ fn is_selector(c: char) -> bool {
     matches!(c, '\u{fe0e}' | '\u{fe0f}')
 }
 
-/// Whether a terminal would obey a character, write others in another order because of it, or show nothing for it.
+/// Whether a terminal would obey the character, change the text direction because of it, or show nothing for it.
 pub fn is_hidden(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
@@ -184,7 +184,7 @@ fn joins(c: char) -> bool {
     matches!(c, '\u{620}'..='\u{6d3}' | '\u{750}'..='\u{77f}' | '\u{8a0}'..='\u{8b4}' | '\u{900}'..='\u{dff}')
 }
 
-/// The line without `ESC [ … m` and `ESC [ … K`: both carry digits, and no text that somebody could read.
+/// The line without `ESC [ … m` and `ESC [ … K`, which contain digits only and no readable text.
 fn without_colours(line: &str) -> Cow<'_, str> {
     const INTRODUCER: &str = "\u{1b}[";
     if !line.contains(INTRODUCER) {

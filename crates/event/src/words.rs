@@ -1,6 +1,6 @@
 //! Words for people.
 
-/// Characters that a title shows.
+/// Maximum number of characters of a title.
 const TITLE: usize = 120;
 
 /// The first line, shortened.

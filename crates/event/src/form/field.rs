@@ -72,7 +72,7 @@ pub enum TextFormat {
 }
 
 impl AskedQuestion {
-    /// Whether a question that stands alone is answered by one option for each label.
+    /// Whether a single question is answered by one option for each label.
     pub(super) fn offers_options(&self) -> bool {
         !self.multi_select && !self.labels.is_empty()
     }
@@ -83,7 +83,7 @@ impl AskedQuestion {
     }
 }
 
-/// A property of a form's schema as a question. What is not known is asked for as text.
+/// A property of a form's schema as a question. An unknown type is asked for as text.
 pub(super) fn question(name: &str, property: &Value, required: bool) -> AskedQuestion {
     let none = Map::new();
     let schema = property.as_object().unwrap_or(&none);
@@ -142,7 +142,7 @@ fn kind(schema: &Map<String, Value>) -> &str {
     }
 }
 
-/// What can be chosen: labels, and the values they mean. Titles are in `oneOf`, `anyOf` or `enumNames`.
+/// The choices: labels, and the values they mean. Titles are in `oneOf`, `anyOf` or `enumNames`.
 fn offered(schema: &Map<String, Value>) -> (Vec<String>, Vec<String>) {
     let list = |key: &str| schema.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let names = list("enumNames");
@@ -204,7 +204,7 @@ impl FormField {
         value.ok_or_else(|| wrong(self.takes.described(&asked.labels)))
     }
 
-    /// What the label of the question does not say.
+    /// Hints that the label of the question lacks.
     fn hints(&self, asked: &AskedQuestion, pattern: Option<&str>) -> impl Iterator<Item = String> {
         let takes = match &self.takes {
             FieldType::Text { min_length: None, max_length: None, format: None } => None,
@@ -221,7 +221,7 @@ impl FormField {
         [takes, pattern, default, optional].into_iter().flatten()
     }
 
-    /// A value as people read it.
+    /// A value in a readable form.
     fn shown(&self, value: &Value, asked: &AskedQuestion) -> String {
         let label = |value: &str| {
             let (FieldType::Select { values } | FieldType::MultiSelect { values, .. }) = &self.takes else {
@@ -279,7 +279,7 @@ impl FieldType {
         within(&count, min_items.as_ref(), max_items.as_ref()).then(|| chosen.into())
     }
 
-    /// For "it takes …".
+    /// The accepted values, to follow "it takes …".
     fn described(&self, labels: &[String]) -> String {
         let one_of = |several: &str| match labels {
             [] => "texts".to_owned(),
