@@ -1,4 +1,4 @@
-//! Decides whose answer to a question counts.
+//! Decides which answer to a question counts.
 //!
 //! Pure, and changed by events alone, so that it can be rebuilt from the log: an answer is judged here, and counts once
 //! its ruling is an event. No channels, clock or task here; time comes in as a value.
@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use multitap_event::{ClientRef, ClientRole, Decide, Question, QuestionId, Refused, Ruling, Timestamp, ToolId};
 use serde::{Deserialize, Serialize};
 
-/// How many closed questions are remembered, so that a late answer learns what became of its question.
+/// Number of closed questions that are remembered, so that a late answer is refused with the outcome of its question.
 const REMEMBERED: usize = 256;
 
 /// Most characters of an answer's free text that are remembered; the log has all of it.
@@ -58,8 +58,8 @@ impl Arbiter {
         self.open.iter().find(|open| open.question_id == *id)
     }
 
-    /// The latest question about that tool call: an open one, else a closed one, so that a late answer learns who was
-    /// quicker.
+    /// The latest question about that tool call: an open one, else a closed one, so that a late answer is refused with
+    /// the ruling.
     pub fn about_tool(&self, tool: &ToolId) -> Option<QuestionId> {
         let open = self.open.iter().rev().find(|open| open.tool_id.as_ref() == Some(tool));
         let over = || self.over.iter().rev().find(|over| over.tool.as_ref() == Some(tool)).map(Over::question);
@@ -79,7 +79,7 @@ impl Arbiter {
         }
     }
 
-    /// A ruling was made elsewhere, such as by a rule of the agent's own.
+    /// Records a ruling made elsewhere, such as by a rule of the agent.
     pub(crate) fn settled(&mut self, ruling: Ruling) {
         let tool = self.close(&ruling.question_id).and_then(|closed| closed.tool_id);
         let mut ruling = ruling.without_edit();

@@ -35,7 +35,7 @@ impl Entry {
     fn write(event: Event, is_copy: bool) -> Self {
         let (json, event) = match text(&event) {
             Ok(json) => (json, event),
-            // Impossible with the current types; if it happens, an odd entry is better than a gap in the log.
+            // Impossible with the current types. If it happens, an incomplete entry is better than a gap in the log.
             Err(error) => {
                 let kind = AgentError::new(AgentErrorKind::Unknown, format!("an event could not be written: {error}"));
                 let event = Event { kind: EventKind::Error(kind), raw: Vec::new(), ..event };
@@ -55,7 +55,7 @@ impl Entry {
         Self { inner: Arc::new(Inner { seq, json, event: OnceLock::new(), is_copy: false }) }
     }
 
-    /// An entry written by another process, with the number in its JSON; `None` if there is none.
+    /// An entry written by another process, with the number in its JSON; `None` if the JSON has no number.
     pub fn read(json: &str) -> Option<Self> {
         #[derive(serde::Deserialize)]
         struct Numbered {

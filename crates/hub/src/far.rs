@@ -34,16 +34,16 @@ pub type Answer<T> = Pin<Box<dyn Future<Output = Result<T, Refusal>> + Send>>;
 pub trait Elsewhere: fmt::Debug + Send + Sync + 'static {
     fn call(&self, call: SessionCall) -> Answer<SessionReply>;
 
-    /// Part of the log. Waits while the connection is broken: existing events must not look lost.
+    /// Requests part of the log. Waits while the connection is broken: existing events must not look lost.
     fn page(&self, page: PageCall) -> Answer<PageReply>;
 }
 
-/// What is known of a far session when it is attached.
+/// The state of a far session when it is attached.
 #[derive(Debug, Clone)]
 pub struct FarStart {
     pub id: SessionId,
     pub epoch: u64,
-    /// The client that we are there.
+    /// The client as which the other process knows us.
     pub client: ClientRef,
     /// Its current state; later events are pushed, earlier ones are requested.
     pub state: Box<State>,
@@ -56,7 +56,7 @@ pub struct FarEnd {
     end: CancellationToken,
 }
 
-/// Nobody here uses the session any more.
+/// Every handle of the session here was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("nobody uses this session any more")]
 pub struct Left;
@@ -83,7 +83,7 @@ impl FarEnd {
         self.hear(Heard::Told(entry)).await
     }
 
-    /// Every missing event up to `next` is lost; `state` is the session's state by then, or later.
+    /// Reports that every missing event up to `next` is lost; `state` is the session's state at that event, or later.
     pub async fn skipped(&self, next: u64, state: Box<State>) -> Result<(), Left> {
         self.hear(Heard::Skipped { next, state }).await
     }
@@ -100,15 +100,15 @@ impl FarEnd {
 
     /// The session is over, and all its events were fed in.
     pub async fn over(self, why: impl Into<Arc<str>>) {
-        self.hear(Heard::Over(why.into())).await.ok(); // then nobody wants to know
+        self.hear(Heard::Over(why.into())).await.ok(); // nobody may be left to hear it
     }
 
     /// The other side kicked us.
     pub async fn disconnect(self, why: impl Into<Arc<str>>) {
-        self.hear(Heard::CutOff(why.into())).await.ok(); // then nobody wants to know
+        self.hear(Heard::CutOff(why.into())).await.ok(); // nobody may be left to hear it
     }
 
-    /// Returns when somebody here ends the session for us.
+    /// Returns when every handle here was dropped, or one of them ended the session.
     pub async fn left(&self) {
         tokio::select! {
             () = self.end.cancelled() => {}

@@ -24,7 +24,7 @@ const BYTES_AT_A_TIME: usize = 256 * 1024;
 const ATTEMPTS: u32 = 5;
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(200);
 
-/// What a client gets.
+/// An item of a feed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Told {
     Event(Entry),
@@ -118,9 +118,9 @@ impl Feed {
         Some(self.take(entry))
     }
 
-    /// Returns when the client is disconnected or the session is over: for a client that learns of events in another
-    /// way. From now on no events are held for it and nobody waits for it, until it reads again; then it continues from
-    /// its place, with a gap where nothing is stored. Cancel safe.
+    /// Returns when the client is disconnected or the session is over. For a client that receives events in another
+    /// way: until it reads again, no events are held for it and no agent waits for it. Then it continues from its
+    /// position, with a gap where nothing is stored. Cancel safe.
     pub async fn until_cut(&mut self) -> FeedEnd {
         self.tail.stand_aside(&self.reader);
         loop {
@@ -142,7 +142,7 @@ impl Feed {
 
     fn take(&mut self, entry: Entry) -> Told {
         self.last = entry.seq();
-        // A slow client still reads: it is not disconnected while it takes what is in memory.
+        // A slow client still reads: it is not disconnected while it takes events from memory.
         self.reader.came();
         if self.ready.is_empty() {
             self.tail.took(&self.reader, self.last);
@@ -150,7 +150,7 @@ impl Feed {
         Told::Event(entry)
     }
 
-    /// Continues from the journal. What the journal lacks is lost.
+    /// Continues from the journal. Events that the journal lacks are lost.
     async fn catch_up(&mut self, first: u64) -> Option<Told> {
         let entries = self.page().await;
         if entries.first().is_some_and(|entry| entry.seq() == self.last + 1) {
@@ -165,7 +165,7 @@ impl Feed {
         Some(gap)
     }
 
-    /// The journal's events after our place. A failing journal is tried again.
+    /// The journal's events after this position. A failing journal is tried again.
     async fn page(&self) -> Vec<Entry> {
         let Some(past) = &self.past else { return Vec::new() };
         let part = Part { edge: Edge::After(self.last), limit: AT_A_TIME, bytes: BYTES_AT_A_TIME };

@@ -46,7 +46,7 @@ struct Inner {
 
 pub struct Open {
     pub which: Which,
-    /// How its agent is started; with a prompt, its first turn begins at once.
+    /// The configuration of its agent; with a prompt, its first turn begins at once.
     pub config: SessionConfig,
     pub by: ClientRef,
     pub linger: Linger,
@@ -104,7 +104,7 @@ pub enum OpenError {
     ShutDown,
 }
 
-/// Keeps a session among the live ones until its task ends, even by a panic, so that nobody waits for it forever.
+/// Keeps a session in the list of live ones until its task ends, even by a panic. Waiting callers then return.
 struct Place {
     hub: Hub,
     id: SessionId,
@@ -114,7 +114,7 @@ struct Place {
 impl Drop for Place {
     fn drop(&mut self) {
         self.hub.inner.lock().remove(&self.id);
-        // Last: whoever waits for the end may open the session again at once.
+        // Last, because a caller that waits for the end may open the session again at once.
         self.tail.close();
     }
 }
@@ -152,7 +152,7 @@ impl Hub {
             return Err(OpenError::ShutDown);
         }
         let stop = inner.stop.child_token();
-        // In a task of its own, which completes even if the caller is gone.
+        // The task completes even if the caller is gone.
         let (hub, stopped) = (self.clone(), stop.clone());
         let opening = inner.tasks.spawn(async move { hub.open_all(open, stopped).await });
         // A caller that stops waiting cancels the opening.
@@ -252,17 +252,17 @@ impl Hub {
         self.inner.launch.all_gone().await;
     }
 
-    /// Marks in the logs what was interrupted when an earlier process died, and returns the number of such sessions. One
+    /// Marks interrupted turns in the logs of sessions whose process died, and returns the number of such sessions. A
     /// log that cannot be marked does not stop the rest.
     pub async fn recover(&self) -> Result<usize, JournalError> {
         let Some(journal) = &self.inner.journal else { return Ok(0) };
         let mut recovered = 0;
         for SessionRecord { id, .. } in journal.list(Filter { interrupted: true, ..Filter::default() }).await? {
-            // In a task of its own, so that a claimed log is released even if nobody waits for it any more.
+            // The task releases a claimed log even if the caller is gone.
             let recovering = self.inner.tasks.spawn(recover_and_release(journal.clone(), id.clone()));
             match joined(recovering).await {
                 Some(Ok(())) => recovered += 1,
-                // Somebody else was quicker.
+                // Another process or task claimed the log first.
                 Some(Err(
                     JournalError::LiveElsewhere { .. } | JournalError::LiveHere(_) | JournalError::NoSuchSession(_),
                 ))
@@ -311,7 +311,7 @@ impl Hub {
     async fn forget(&self, session: &Session) {
         let Some(journal) = &self.inner.journal else { return };
         match journal.remove(session.id().clone()).await {
-            // Its log could not be created either.
+            // The log is removed, or was never created.
             Ok(()) | Err(JournalError::NoSuchSession(_)) => {}
             Err(error) => {
                 tracing::warn!(session = %session.id(), %error, "cannot remove the log of a session that did not begin");

@@ -1,4 +1,4 @@
-//! The port to whatever stores logs.
+//! The port to the crate that stores logs.
 //!
 //! The hub decides what is stored, and in which order; the journal decides how. Must not come in: SQL, files.
 
@@ -17,10 +17,10 @@ use crate::entry::Entry;
 /// A pending answer of a journal.
 pub type Kept<'a, T> = Pin<Box<dyn Future<Output = Result<T, JournalError>> + Send + 'a>>;
 
-/// Keeps the logs of sessions.
+/// Stores the logs of sessions.
 pub trait Journal: fmt::Debug + Send + Sync + 'static {
-    /// Creates a log that only this process may write. On `Ok` it is on disk; after a failure nothing of it is, and it
-    /// may be created again.
+    /// Creates a log that only this process may write. On `Ok` it is on disk. On failure nothing of it is on disk, and
+    /// it may be created again.
     fn create(&self, session: NewSession) -> Kept<'_, Claim>;
 
     /// Claims a log that no living process writes. Its epoch is new if clients saw events that it does not have.
@@ -34,7 +34,7 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
 
     fn page(&self, session: SessionId, part: Part) -> Kept<'_, Page>;
 
-    /// Gives up the right to write a log. `told` is the last event that anybody saw: if the log ends before it, the
+    /// Releases the right to write a log. `told` is the last event that a client saw: if the log ends before it, the
     /// next claim gets a new epoch.
     fn release(&self, session: SessionId, owner: Owner, told: u64) -> Kept<'_, ()>;
 
@@ -54,7 +54,7 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// It is deleted with its session.
     fn keep_task(&self, task: TaskRecord) -> Kept<'_, ()>;
 
-    /// Stores a task, unless one with its id exists: a follower of the task may have been quicker.
+    /// Stores a task, unless one with its id exists: a follower of the task may have stored it first.
     fn begin_task(&self, task: TaskRecord) -> Kept<'_, ()>;
 
     fn task(&self, id: String) -> Kept<'_, Option<TaskRecord>>;
@@ -75,7 +75,7 @@ pub struct NewSession {
     pub created: Timestamp,
     /// The session whose log this one begins as a copy of.
     pub forked_from: Option<SessionId>,
-    /// How it was started, for resuming it: no secrets.
+    /// The configuration with which it was started, to resume it; without secrets.
     pub config: Map<String, Value>,
 }
 

@@ -1,4 +1,4 @@
-//! The port to whatever starts agents.
+//! The port to the crate that starts agents.
 
 use std::fmt;
 use std::pin::Pin;

@@ -28,7 +28,7 @@ struct Running {
     output: Output,
     /// Some output came after the last snapshot.
     fresh: bool,
-    /// The earliest time of the next snapshot, since any fixed moment.
+    /// The earliest time of the next snapshot, counted from any fixed moment.
     not_before: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Where events are read that are no longer in memory.
+//! Sources of events that are no longer in memory.
 
 use std::sync::Arc;
 

@@ -52,7 +52,7 @@ impl Reached {
     pub async fn changed(&mut self) -> Reach {
         let Some(changes) = &mut self.changes else { return pending().await };
         if changes.changed().await.is_err() {
-            // It will not change any more.
+            // No more changes will come.
             return pending().await;
         }
         changes.borrow_and_update().reach.clone()

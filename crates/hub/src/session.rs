@@ -35,10 +35,10 @@ pub const STUCK: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum WhenBusy {
-    /// It waits for the running turn and for the prompts before it.
+    /// The prompt waits for the running turn and for the prompts before it.
     #[default]
     Queue,
-    /// It joins the running turn, if the agent supports that.
+    /// The prompt joins the running turn, if the agent supports that.
     Steer,
     /// The running turn is cancelled, and this prompt comes next.
     Interrupt,
@@ -82,7 +82,7 @@ pub enum JoinFrom {
     Now,
 }
 
-/// A place in the log.
+/// A position in the log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
     /// The client reads the events after this one.
@@ -119,7 +119,7 @@ pub struct Joined {
     pub epoch: u64,
 }
 
-/// A place that is not in this log: lost in a power cut, or never there.
+/// A position that is not in this log: lost in a power cut, or never in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplayGap {
     pub asked: u64,
@@ -157,13 +157,13 @@ impl Session {
         Self { id, epoch, opened_after, native, inbox, tail, past, end, reached: Reached::always() }
     }
 
-    /// The same session, once it is known where this opening begins.
+    /// Sets the event at which this opening of the session begins.
     pub(crate) fn opened_at(mut self, after: u64) -> Self {
         self.opened_after = after;
         self
     }
 
-    /// The same session, which may be out of reach.
+    /// Sets the connection of a session that may be out of reach.
     pub(crate) fn reached(mut self, reached: Reached) -> Self {
         self.reached = reached;
         self

@@ -23,9 +23,9 @@ use crate::arbiter::Arbiter;
 const PROMPT_QUEUE: usize = 64;
 /// Most bytes of all queued prompts: they are in memory, and in each checkpoint.
 const PROMPT_QUEUE_BYTES: usize = 32 * 1024 * 1024;
-/// For how many of the latest prompts the place in the log is remembered.
+/// Number of latest prompts whose position in the log is remembered.
 const MARKS: usize = 128;
-/// The agents' command for an empty conversation: earlier prompts are not what the session is about.
+/// The agents' command for clearing the conversation: earlier prompts no longer describe the session.
 const CLEAR: &str = "/clear";
 /// Most characters of a prompt in a title or a mark.
 const TITLE_CHARS: usize = 120;
@@ -66,7 +66,7 @@ pub struct State {
     pub usage: Option<TokenUsage>,
     pub cost_usd: Option<f64>,
     pub turns: u64,
-    /// Somebody sent the agent a prompt that is no shell command, or the agent said something.
+    /// Whether the agent got a prompt that is no shell command, or wrote something.
     pub talked: bool,
     pub last_turn: Option<TurnStatus>,
     /// The first prompt.
@@ -251,7 +251,7 @@ impl State {
             self.marks.pop_front();
         }
         self.marks.push_back(Mark { seq, text: first_line(&message.content) });
-        // An agent's report of an earlier conversation has none of our ids, and begins no turn.
+        // A user message without our id comes from an earlier conversation, and begins no turn.
         let Some(id) = &message.prompt_id else { return };
         self.unqueue(id);
         if !message.steering {
@@ -307,7 +307,7 @@ impl State {
         }
     }
 
-    /// The events that close what is open, before the agent's end is reported.
+    /// Events that close everything that is open, before the agent's end is reported.
     pub fn loose_ends(&self, why: &str) -> Vec<EventKind> {
         let mut kinds = Vec::new();
         for question in self.questions.open() {
@@ -333,7 +333,7 @@ impl State {
         kinds
     }
 
-    /// The events that close what was open when the process that ran the session died.
+    /// Events that close everything that was open when the process of the session died.
     pub fn interrupted(&self, why: &str) -> Vec<EventKind> {
         let mut kinds = self.loose_ends(why);
         if self.agent == Presence::Here {

@@ -67,18 +67,18 @@ pub(crate) struct Reader {
     born: Instant,
     /// How long it may leave events unread.
     patience: Option<Duration>,
-    /// It takes part, but wants no events until it asks for them.
+    /// The client takes part, but wants no events until it asks for them.
     aside: AtomicBool,
-    /// It was disconnected.
+    /// The client was disconnected.
     pub(crate) cut: AtomicBool,
-    /// It left.
+    /// The client left.
     pub(crate) gone: AtomicBool,
 }
 
 pub(crate) enum Found {
     Entries(Vec<Entry>),
     Nothing,
-    /// It is behind the events in memory, which begin with this number.
+    /// The client is behind the events in memory, which begin with this number.
     Behind {
         first: u64,
     },
@@ -99,14 +99,14 @@ impl Reader {
         self.cursor.store(seq, Ordering::Release);
     }
 
-    /// It reads.
+    /// The client reads.
     pub(crate) fn came(&self) {
         self.starts_anew();
         // In this order: a reader that stood aside was not late.
         self.aside.store(false, Ordering::Release);
     }
 
-    /// The number after which it wants events; `None` if it wants none now.
+    /// The event after which the reader wants events; `None` if it wants none now.
     fn wants_after(&self) -> u64 {
         if self.aside.load(Ordering::Acquire) { u64::MAX } else { self.cursor() }
     }
@@ -188,7 +188,7 @@ impl Tail {
         }
     }
 
-    /// A reader wants no events until it asks for them.
+    /// A reader stops receiving events until it asks for them.
     pub(crate) fn stand_aside(&self, reader: &Reader) {
         reader.aside.store(true, Ordering::Release);
         if self.paced {
@@ -322,7 +322,7 @@ impl Inner {
                         self.bytes -= self.entries.pop_front().map_or(0, |entry| entry.bytes());
                     }
                 }
-                // Nobody has joined yet.
+                // No client has joined yet.
                 None => self.shrink(VOLATILE_BYTES, 1),
             },
         }

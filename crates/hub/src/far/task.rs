@@ -195,7 +195,7 @@ impl FarTask {
         }
     }
 
-    /// Everybody who joins here is the one client that we are there.
+    /// Everybody who joins here is the same client for the other process.
     fn join(&self, join: &Join) -> Joined {
         let FarStart { id, epoch, client, state } = &self.start;
         let last = self.tail.head().last;

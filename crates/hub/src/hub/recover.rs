@@ -1,4 +1,4 @@
-//! Recovers a log that an earlier process left: rebuilds the state at its end, and marks what was interrupted.
+//! Recovers the log of a process that died: rebuilds the state at its end, and marks interrupted turns.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub async fn rebuild(journal: &Arc<dyn Journal>, claim: &Claim) -> Result<State,
     }
 }
 
-/// Marks in a claimed log what was interrupted. Releases the log if that fails.
+/// Marks interrupted turns in a claimed log. Releases the log if that fails.
 pub(super) async fn recover(journal: &Arc<dyn Journal>, claim: Claim) -> Result<State, JournalError> {
     let (id, owner) = (claim.record.id.clone(), claim.owner.clone());
     let recovered = Box::pin(mark_interrupted(journal, claim)).await;

@@ -19,7 +19,7 @@ pub struct TaskRecord {
     pub created: Timestamp,
     /// When its state last changed; lists are sorted by it.
     pub updated: Timestamp,
-    /// What the door wants to find again: no secrets.
+    /// Data for the door to find again; no secrets.
     pub metadata: Map<String, Value>,
 }
 

@@ -46,7 +46,7 @@ pub struct SessionsCall {
     pub limit: Option<usize>,
 }
 
-/// What a client wants its session to be. The host checks all of it.
+/// The client's wishes for a new session. The host checks all of them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct OpenCall {
@@ -115,7 +115,7 @@ pub struct SessionsReply {
 #[serde(rename_all = "camelCase")]
 pub struct SessionSummary {
     pub session_id: SessionId,
-    /// The first thing somebody said.
+    /// The first prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     pub agent: String,
@@ -152,7 +152,7 @@ pub enum SessionStatus {
 #[serde(rename_all = "camelCase")]
 pub struct OpenReply {
     pub session_id: SessionId,
-    /// What of the client's wishes was not granted, a sentence each.
+    /// The client's settings that were not granted, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
 }
@@ -161,7 +161,7 @@ pub struct OpenReply {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentSummary {
-    /// What `open` takes.
+    /// The name that `open` takes.
     pub name: String,
     /// A session that names no agent has this one.
     pub is_default: bool,

@@ -29,7 +29,7 @@ pub enum Refusal {
     AgentRunning,
     #[error("the session is busy: too much is waiting for the agent or for a client that reads its events")]
     Busy,
-    /// Only owners may exceed what owners chose.
+    /// Only an owner may exceed the limit that owners chose.
     #[error("mode {mode} may run more without asking than {ceiling}, the limit set by the owner of this session")]
     BeyondCeiling { mode: String, ceiling: ApprovalMode },
     #[error("the session accepts no more prompts: it ends after the running turn")]

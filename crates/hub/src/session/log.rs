@@ -20,7 +20,7 @@ pub(crate) struct Log {
 #[derive(Debug, Clone)]
 pub(crate) enum Right {
     Held(Owner),
-    /// It could not be created; its first data.
+    /// The log could not be created yet; this is its first data.
     Wanted(Box<NewSession>),
 }
 
@@ -39,7 +39,7 @@ impl Log {
         Some(Box::pin(async move { journal.append(batch).await.map(|()| None) }))
     }
 
-    /// Gives up the right to write it.
+    /// Releases the right to write it.
     pub(super) async fn release(&self, session: SessionId, told: u64) -> Result<(), JournalError> {
         match &self.right {
             Right::Held(owner) => self.journal.release(session, owner.clone(), told).await,

@@ -1,4 +1,4 @@
-//! What the agent of a session offers: its commands or its models.
+//! Asks the agent of a session for its commands or its models.
 
 use std::time::Duration;
 

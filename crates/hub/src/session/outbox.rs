@@ -40,12 +40,12 @@ pub(super) enum Effect {
     Do(Box<dyn FnOnce() + Send>),
 }
 
-/// The outcome of a batch.
+/// The outcome of storing a batch.
 pub(super) enum Landed {
     Kept(Vec<Item>),
     /// Not stored, but the session goes on. With an error, the journal has just failed.
     Unkept(Vec<Item>, Option<JournalError>),
-    /// Every event is stored again.
+    /// The log can be written again, and has every event.
     KeptAgain,
     /// Another process owns the session.
     Lost(Vec<Item>),
@@ -262,7 +262,7 @@ impl Outbox {
         if unsaved == 0 {
             match log.right {
                 Right::Held(_) => self.trouble = None,
-                // An empty log can wait.
+                // An empty log can wait for the next attempt.
                 Right::Wanted(_) => trouble.retry = Instant::now() + RETRY,
             }
             return;
@@ -275,7 +275,7 @@ impl Outbox {
         };
     }
 
-    /// Gives up the log; `told` is the last event that anybody saw.
+    /// Releases the log; `told` is the last event that a client saw.
     pub(super) async fn let_go(self, told: u64) -> Result<(), JournalError> {
         match &self.log {
             Some(log) => log.release(self.session.clone(), told).await,

@@ -66,8 +66,8 @@ impl Pending {
         self.take(|change| matches!(change, Change::Model(wanted) if is_model(wanted, model))).map(|(_, by)| by)
     }
 
-    /// The agent refused a change of that setting: the one to that value, else the oldest. A refusal may overtake the
-    /// answer to an older change and must leave that one alone: otherwise a nonsense request would undo an owner's
+    /// The agent refused a change of that setting: the change to that value, else the oldest. A refusal may overtake
+    /// the answer to an older change and must not remove that one: otherwise a nonsense request would undo an owner's
     /// choice.
     pub(super) fn refused(&mut self, agent: AgentType, setting: Setting, value: Option<&str>) {
         let parsed = value.map(|word| Mode::parse(agent, word));

@@ -1,4 +1,4 @@
-//! Who may do what in a session. Pure.
+//! The rights of clients in a session. Pure.
 //!
 //! Clients without a role belong to the process that owns the session, and are its owners. Clients of a door have the
 //! role that the door assigned.
@@ -51,7 +51,7 @@ impl Rights {
         let Some(most) = self.within(by) else { return Ok(()) };
         let fits = match &mode {
             Mode::Unified(mode) => mode.is_within(most, self.agent),
-            // What it lets run is unknown: only the owner's own choice may be restored.
+            // The mode's strictness is unknown: only the owner's own choice may be restored.
             Mode::Native(_) => self.ceiling.as_ref() == Some(&mode),
         };
         if fits { Ok(()) } else { Err(Refusal::BeyondCeiling { mode: mode.to_string(), ceiling: most }) }

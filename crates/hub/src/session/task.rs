@@ -53,13 +53,13 @@ const FIRST_READER: Duration = Duration::from_secs(2);
 const ENDED: &str = "the session ended";
 const COPIED: &str = "it was open when the session was copied";
 
-/// When a session ends.
+/// The moment at which a session ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Linger {
     /// With its agent.
     #[default]
     WithAgent,
-    /// When it is closed: without an agent others may still read it, and a prompt restarts the agent.
+    /// The session ends when it is closed: without an agent others may still read it, and a prompt restarts the agent.
     UntilClosed,
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct Beginning {
     pub(crate) epoch: u64,
     pub(crate) state: State,
     pub(crate) config: SessionConfig,
-    /// Who opened it: the first prompt is theirs.
+    /// The client that opened it, and that sent the first prompt.
     pub(crate) by: ClientRef,
     /// Earlier events of the conversation, from another log or from the agent's own store.
     pub(crate) history: Option<EarlierEvents>,
@@ -103,7 +103,7 @@ enum Phase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Restart {
     No,
-    /// Somebody sent a prompt while it was ending.
+    /// A prompt was sent while the agent was ending.
     WhenGone,
     /// When it is idle, so that it forgets a revoked rule.
     WhenIdle,
@@ -122,8 +122,8 @@ enum FirstReader {
 enum LastPrompt {
     Message,
     ShellCommand,
-    /// It may change the mode, and the agent does not know who sent it: until the turn ends or asks something, a change
-    /// is attributed to this client.
+    /// A slash command of this client, which may change the mode. The agent does not know who sent it, so until the
+    /// turn ends or asks something, a change is attributed to this client.
     SlashCommand(ClientRef),
 }
 
@@ -238,8 +238,8 @@ impl SessionTask {
         self.end().await;
     }
 
-    /// Copies the earlier events to the beginning of the log, as far as time allows. Open turns and questions go on
-    /// there; in this log they end.
+    /// Copies the earlier events to the beginning of the log, as far as time allows. Turns and questions that are open
+    /// in the original are closed in this log.
     async fn import(&mut self) {
         let Some(mut history) = self.history.take() else { return };
         while let Some(Some(draft)) = self.stop.clone().run_until_cancelled(history.recv()).await {
@@ -285,21 +285,21 @@ impl SessionTask {
                 }
             }
         }
-        timeout_at(deadline, self.outbox.last_try(&self.state)).await.ok(); // what is not kept by now is lost
+        timeout_at(deadline, self.outbox.last_try(&self.state)).await.ok(); // events that are not stored by now are lost
         if let Err(error) = self.outbox.let_go(self.tail.head().last).await {
             tracing::warn!(session = %self.id, %error, "cannot let go of the log");
         }
     }
 
-    /// Makes it an event and sends it to the outbox.
+    /// Makes a draft an event, and sends it to the outbox.
     fn stamp(&mut self, draft: Draft) {
         let event = self.number(draft);
         self.outbox.entry(Entry::new(event));
     }
 
-    /// Makes it an event: numbers and applies it.
+    /// Makes a draft an event: numbers and applies it.
     fn number(&mut self, mut draft: Draft) -> Event {
-        // An agent's event may be older than one of our own: in a log, time does not go back.
+        // An agent's event may be older than one of our own; in a log, time never goes back.
         self.latest = self.latest.max(Some(draft.at));
         draft.at = self.latest.unwrap_or(draft.at);
         let event = draft.stamp(self.id.clone(), self.state.seq + 1);
@@ -412,7 +412,7 @@ impl SessionTask {
         }
     }
 
-    /// The agent changed its mode: finds out who chose it, if anybody did, and makes it the session's.
+    /// The agent changed its mode: finds out which client chose it, if any, and sets the session's mode.
     fn mode_changed(&mut self, mode: Option<ApprovalMode>, native: Option<&str>) -> Option<ClientRef> {
         let asked = self.pending.mode_confirmed(self.config.agent.agent_type(), mode, native);
         // A slash command may change the mode as well, and the agent does not know who sent it.

@@ -1,4 +1,4 @@
-//! A tool call, put together from its events.
+//! A tool call, assembled from its events.
 
 use multitap_event::{EditedCall, ToolCompleted, ToolOutcome, ToolProgress, ToolStarted};
 use serde::{Deserialize, Serialize};
@@ -26,9 +26,9 @@ pub struct ToolCall {
 #[serde(rename_all = "camelCase")]
 pub enum ToolStatus {
     Running,
-    /// It waits for an answer.
+    /// The call waits for an answer.
     Asking,
-    /// It was denied; its end has not come yet.
+    /// The call was denied; its end has not been reported yet.
     Refused,
     Over(ToolOutcome),
 }
@@ -38,7 +38,7 @@ pub enum ToolStatus {
 pub struct Output {
     /// Its end.
     pub tail: String,
-    /// The number of all bytes.
+    /// Total number of bytes.
     pub bytes: u64,
 }
 
@@ -65,7 +65,7 @@ impl ToolCall {
         }
     }
 
-    /// The call runs with the edits of whoever allowed it.
+    /// Applies the edits of an answer that allowed the call.
     pub(super) fn edited(&mut self, runs: &EditedCall) {
         self.started.title = Some(runs.title.clone());
         self.started.arguments.clone_from(&runs.arguments);

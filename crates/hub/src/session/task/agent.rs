@@ -28,7 +28,7 @@ pub(super) enum Agent {
         commands: Option<mpsc::Sender<Command>>,
         steers: bool,
         reviews: mpsc::Sender<EditReview>,
-        /// It reported its end.
+        /// Whether the agent reported its end.
         ended: bool,
         /// Until its first event: the log of a session begins with it.
         when_up: Option<WhenUp>,
@@ -44,17 +44,17 @@ pub(super) enum NotReviewed {
     TakesNone,
 }
 
-/// What an agent reports.
+/// A report of the agent.
 pub(super) enum News {
     Started(Result<AgentLink, LaunchError>),
-    /// It sent events.
+    /// The agent sent events.
     Told,
-    /// It can take a command.
+    /// The agent can take a command.
     HasRoom,
     Gone,
 }
 
-/// What the session listens for.
+/// The reports that the session waits for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ear {
     /// There is room for its events.
@@ -117,7 +117,7 @@ impl Agent {
         }
     }
 
-    /// The same, and cancels a start.
+    /// Asks the agent to end, and cancels a start.
     pub(super) fn end(&mut self) {
         self.let_go();
         if matches!(self, Self::Starting { .. }) {

@@ -148,7 +148,7 @@ impl SessionTask {
         Ok(id)
     }
 
-    /// Whether a queued or running prompt has that id: two of them could not be told apart.
+    /// Whether a queued or running prompt has that id. Ids must be unique among these.
     fn is_taken(&self, id: &PromptId) -> bool {
         let first = self.first.as_ref().and_then(|first| first.prompt_id.as_ref());
         let waiting = self.state.queue.iter().filter_map(|queued| queued.prompt.prompt_id.as_ref());

@@ -40,12 +40,12 @@ pub(super) struct Reviewed {
 }
 
 impl Reviews {
-    /// The next judged answer; never, while none is under review. Cancel safe.
+    /// The next judged answer. Pending while none is under review. Cancel safe.
     pub(super) async fn next(&mut self) -> Reviewed {
         loop {
             match self.0.join_next().await {
                 Some(Ok(reviewed)) => return reviewed,
-                // Its reply is dropped with it: the caller learns that the session has no answer.
+                // The failed review dropped the reply: the caller learns that the session has no answer.
                 Some(Err(error)) => tracing::error!(%error, "the review of an edited answer failed"),
                 None => std::future::pending().await,
             }
@@ -135,7 +135,7 @@ impl SessionTask {
 
     fn settle(&mut self, decide: Decide, ruling: Ruling) -> Result<Ruling, Refusal> {
         self.room()?;
-        // A place in the agent's queue first: a ruling that never reaches the agent would be a lie.
+        // Reserve a place in the agent's queue first: the ruling must reach the agent.
         let permit = self.agent.permit()?;
         let rule = self.state.questions.question(&decide.question_id).and_then(|asked| Rule::of(asked, &ruling));
         self.deadlines.retain(|(question, _)| *question != decide.question_id);

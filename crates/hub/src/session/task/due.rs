@@ -48,7 +48,7 @@ impl SessionTask {
                     self.deadlines.push((id.clone(), Instant::now() + SWEEP));
                 }
             }
-            // None of its options denies: the turn itself has to end.
+            // None of the question's options denies: the turn itself has to end.
             None => {
                 if let Ok(permit) = self.agent.permit() {
                     self.hand(permit, Command::Cancel);
