@@ -29,7 +29,7 @@ fn kind(refusal: &Refusal) -> ErrorKind {
         | Refusal::Answer(Refused::Observer | Refused::OwnerOnly { .. }) => ErrorKind::NotController,
         Refusal::Answer(Refused::AlreadySettled(_)) => ErrorKind::QuestionSettled,
         Refusal::NoTurn => ErrorKind::TaskNotCancelable,
-        // The question may still be open for its options.
+        // The question may still be open for its other options.
         Refusal::Answer(
             Refused::UnknownQuestion { .. }
             | Refused::NotOffered { .. }

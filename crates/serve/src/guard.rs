@@ -38,13 +38,13 @@ const BEARER: &str = "bearer.";
 const LONGEST_NAME: usize = 64;
 /// How much of a header an answer repeats.
 const REPEATED: usize = 100;
-/// How long a browser may remember what a listed page may do.
+/// Time for which a browser may remember the result of a preflight.
 const PREFLIGHT_AGE: &str = "600";
 const METHODS: &str = "GET, POST, DELETE, OPTIONS";
-/// What a listed page may read of an answer beside the usual.
+/// Headers that a listed page may read in a response, besides the usual ones.
 const EXPOSED: &str = "ETag, A2A-Version, A2A-Extensions, X-A2A-Extensions, Mcp-Session-Id, WWW-Authenticate";
 
-/// Who may come in, from where, by which name.
+/// Access rules: tokens, additional host names, allowed origins.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
     /// Additional names that clients may use for this door: `NAME`, at any port, or `NAME:PORT`.
@@ -54,10 +54,10 @@ pub struct Access {
     pub scheme: Scheme,
 }
 
-/// Who sends a request; the guard leaves it among the request's extensions.
+/// The sender of a request; the guard stores it in the request's extensions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// The token's name, else the one the client gave itself.
+    /// The token's name, else the name that the client chose.
     pub name: Option<String>,
     pub role: ClientRole,
     /// The token's name alone.
@@ -65,14 +65,14 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// As a session knows it.
+    /// The client, as a session knows it.
     pub(crate) fn client(&self, door: Door) -> ClientRef {
         let name = self.name.clone().unwrap_or_else(|| "client".to_owned());
         ClientRef { role: Some(self.role), account: self.account.clone(), ..ClientRef::new(name, door) }
     }
 }
 
-/// What somebody allowed is not to be understood.
+/// An option that allows a host or an origin cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AccessError {
     #[error("--allow-host {0}: must be a name or an address, with or without :PORT")]
@@ -90,27 +90,27 @@ pub(crate) struct Guard {
     hosts: Vec<Authority>,
     origins: Vec<Origin>,
     scheme: Scheme,
-    /// Nobody comes here by a name, nor from a page.
+    /// Whether the door is private: requests have no host name to check, and no page can send them.
     private: bool,
 }
 
-/// Why a request gets no further.
+/// Why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Refusal {
     Host(String),
     Origin(String),
     Unauthenticated(Unauthenticated),
-    /// Another user of this machine came to a door without tokens.
+    /// Another user of this machine connected to a door without tokens.
     OtherUser,
     Role(String),
 }
 
 impl Guard {
-    /// For a door at that port; `bound` is the name it was told to listen at.
+    /// The guard of a door at that port; `bound` is the name that it was told to listen on.
     pub(crate) fn new(access: Access, bound: &str, port: u16) -> Result<Self, AccessError> {
         let host = |text: String| Authority::parse(&text).ok_or(AccessError::Host(text));
         let origin = |text: String| Origin::parse(&text).ok_or(AccessError::Origin(text));
-        // Whoever chose a name to listen at wants to be called by it; "all addresses" is no name.
+        // The name given by `--host` is allowed too; "all addresses" is not a name.
         let names = ["localhost", "127.0.0.1", "::1", bound].into_iter().filter_map(Name::parse);
         let own = names.filter(|name| !matches!(name, Name::Ip(all) if all.is_unspecified())).collect();
         Ok(Self {
@@ -123,24 +123,24 @@ impl Guard {
         })
     }
 
-    /// For a door that the system lets only this user reach: there is no name to call it by, and no browser gets there.
+    /// The guard of a door that the system opens to this user only: it has no host name, and browsers cannot reach it.
     pub(crate) fn private() -> Self {
         let (own, hosts, origins) = (Vec::new(), Vec::new(), Vec::new());
         Self { own, port: 0, hosts, origins, scheme: Scheme::SameUser, private: true }
     }
 
-    /// Whether only this user's own programs come here.
+    /// Whether only this user's own programs can connect.
     pub(crate) fn is_private(&self) -> bool {
         self.private
     }
 
-    /// What clients have to bring, for the card.
+    /// The ways to authenticate, for the card.
     pub(crate) fn security_schemes(&self) -> Vec<SecurityScheme> {
         self.scheme.security_schemes()
     }
 
-    /// Whether the request goes to us and comes from where it may. Gives the origin of a listed page, which is to be
-    /// told that it may read the answer.
+    /// Whether the request is for this door and comes from an allowed origin. Returns the origin of a listed page, for
+    /// the CORS headers.
     fn place(&self, head: &Parts) -> Result<Option<HeaderValue>, Refusal> {
         if !self.private {
             self.host(&head.uri, &head.headers)?;
@@ -156,7 +156,7 @@ impl Guard {
             (Some(_), Some(_)) => return Err(Refusal::Host("there is more than one".to_owned())),
         };
         let is_ours = |text: &str| Authority::parse(text).is_some_and(|host| self.is_ours(&host));
-        // A whole address in the request line counts instead of the header; here both have to fit.
+        // An absolute address in the request line takes precedence over the header; here both must be allowed.
         match uri.authority() {
             Some(other) if !is_ours(other.as_str()) => Err(Refusal::Host(head(other.as_str()))),
             _ if !host.to_str().is_ok_and(is_ours) => Err(Refusal::Host(shown(host))),
@@ -170,7 +170,7 @@ impl Guard {
         self.is_own(host) || self.hosts.iter().any(listed)
     }
 
-    /// Whether it is the door itself, by a name of its own.
+    /// Whether the name is one of the door's own.
     fn is_own(&self, host: &Authority) -> bool {
         port_of(host) == Some(self.port) && self.own.contains(&host.name)
     }
@@ -190,7 +190,7 @@ impl Guard {
         if self.origins.contains(&origin) {
             return Ok(Some(value.clone()));
         }
-        // By a listed name only the very place that is asked: another port of that machine is somebody else's page.
+        // For a listed name, the port must match too: another port of that machine is somebody else's page.
         let asked = head.headers.get(header::HOST).and_then(|host| Authority::parse(host.to_str().ok()?));
         let is_same =
             |asked: &Authority| asked.name == origin.authority.name && port_of(asked) == origin.authority.port;
@@ -198,7 +198,7 @@ impl Guard {
         if origin.scheme == "http" && is_ours { Ok(None) } else { Err(refused()) }
     }
 
-    /// Who sends it, as what.
+    /// The sender of a request and its role.
     fn caller(&self, head: &Parts) -> Result<Caller, Refusal> {
         if head.extensions.get() == Some(&PeerIdentity::OtherUser) {
             return Err(Refusal::OtherUser);
@@ -219,12 +219,12 @@ impl Guard {
     }
 }
 
-/// Its port, even if it is the default one.
+/// The port, even if it is the default one.
 fn port_of(host: &Authority) -> Option<u16> {
     host.port.or_else(|| usual_port("http"))
 }
 
-/// Lets a request in, or answers it.
+/// Passes a request on, or refuses it.
 pub(crate) async fn enter(State(entrance): State<Entrance>, request: Request, next: Next) -> Response {
     let guard = entrance.guard();
     let (mut head, body) = request.into_parts();
@@ -278,7 +278,7 @@ fn is_foreign_fetch(method: &Method, headers: &HeaderMap) -> bool {
     (says("sec-fetch-site", "cross-site") || says("sec-fetch-site", "same-site")) && !follows
 }
 
-/// Tokens go no further than this.
+/// Removes tokens from the headers, so that they do not go beyond the guard.
 fn hide_tokens(headers: &mut HeaderMap) {
     headers.remove(header::AUTHORIZATION);
     let offered = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|value| value.to_str().ok());
@@ -335,7 +335,7 @@ impl Refusal {
     }
 }
 
-/// The lower of two roles: nobody rises by asking.
+/// The lower of two roles: a request cannot raise its role.
 fn lower(one: ClientRole, other: ClientRole) -> ClientRole {
     match (one, other) {
         (ClientRole::Observer, _) | (_, ClientRole::Observer) => ClientRole::Observer,
@@ -344,10 +344,10 @@ fn lower(one: ClientRole, other: ClientRole) -> ClientRole {
     }
 }
 
-/// A name that others can be shown: without what moves a cursor, turns writing around or cannot be seen, without the
-/// brackets that mark where somebody comes from, and not too long.
+/// A name that is safe to show to others: without characters that move the cursor, change the text direction or are
+/// invisible, without the brackets that mark a door, and not too long.
 fn clean_name(name: &str) -> Option<String> {
-    // White space of any kind stands between words, and is one blank; what is left of it is none.
+    // Any run of white space becomes one space.
     let plain: String =
         name.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).filter(|c| is_plain(*c)).collect();
     let words = plain.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
@@ -355,14 +355,14 @@ fn clean_name(name: &str) -> Option<String> {
     Some(short.trim_end().to_owned()).filter(|name| !name.is_empty())
 }
 
-/// Whether a character is seen as what it is, and stays where it was put.
+/// Whether a character is visible and does not affect others.
 fn is_plain(c: char) -> bool {
-    // Wide brackets look the same.
+    // Wide brackets look the same as brackets.
     let marks = matches!(c, '[' | ']' | '\u{ff3b}' | '\u{ff3d}');
     !is_hidden(c) && !marks
 }
 
-/// A header as an answer repeats it.
+/// A header as quoted in a response.
 fn shown(value: &HeaderValue) -> String {
     head(&String::from_utf8_lossy(value.as_bytes()))
 }

@@ -74,7 +74,7 @@ pub enum Peer {
     Tcp { peer: SocketAddr, own: SocketAddr },
 }
 
-/// Who is at the other end of a local connection.
+/// The program at the other end of a local connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PeerIdentity {
     /// A program of the host's user.

@@ -216,7 +216,7 @@ impl Shared {
         &self.inner.opened
     }
 
-    /// What the agent of a new session would offer.
+    /// The offers of the agent that a new session would have.
     pub(crate) fn offers(&self) -> &Offers {
         &self.inner.offers
     }
@@ -369,7 +369,7 @@ pub(crate) fn problem(status: StatusCode, message: &str) -> Response {
     problem_with(status, message, Value::Null)
 }
 
-/// The same, with more fields.
+/// Like [`problem`], with more fields.
 pub(crate) fn problem_with(status: StatusCode, message: &str, more: Value) -> Response {
     let mut error = json!({ "code": status.as_u16(), "message": message });
     if let (Value::Object(error), Value::Object(more)) = (&mut error, more) {

@@ -26,7 +26,7 @@ use crate::guard::{Caller, SUBPROTOCOL};
 use crate::http::{Seat, Shared, problem};
 use crate::rpc::{Peer, Socket, Transport};
 
-/// What is read from a socket at a time. A connection has this much for itself even if it is silent.
+/// Size of a read from a socket. A connection holds such a buffer even while it is silent.
 const READ_BUFFER: usize = 8 * 1024;
 /// How much is gathered before it is written without being flushed.
 const WRITE_BUFFER: usize = 64 * 1024;
@@ -61,7 +61,8 @@ async fn enter(
         .max_frame_size(limit)
         .read_buffer_size(READ_BUFFER)
         .write_buffer_size(WRITE_BUFFER);
-    // The door waits for the connection when it closes, and the connection takes up a place for as long as it lasts.
+    // Held while the connection is open: the door waits for it when closing, and it counts towards the limit of
+    // connections.
     let held = (door.tasks().token(), seat);
     match wanted.speech {
         Speech::A2a { form, after } => {

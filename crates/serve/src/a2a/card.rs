@@ -1,4 +1,4 @@
-//! The agent card: what this door is, and how clients reach it.
+//! The agent card: a description of this door and its addresses.
 
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -116,7 +116,7 @@ fn at(door: &Shared, host: Option<&str>) -> Card {
     }
 }
 
-/// Whether a client's tag means ours: a proxy that compressed the card may have weakened the tag.
+/// Whether a client's tag equals ours: a proxy that compressed the card may have weakened the tag.
 fn is_same(known: &str, tag: &str) -> bool {
     let known = known.trim();
     known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag

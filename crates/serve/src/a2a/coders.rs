@@ -17,7 +17,7 @@ pub(crate) struct Coders {
 }
 
 impl Coders {
-    /// The client of that session uses it.
+    /// Records that the client of that session uses this spelling.
     pub(crate) fn add(&self, session: &SessionId) {
         self.lock().insert(session.clone());
     }

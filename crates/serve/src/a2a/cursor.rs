@@ -1,4 +1,4 @@
-//! A place among the frames of a session: the number of an event, and which of its frames.
+//! The position of a frame in a session: the number of an event, and which of the event's frames.
 
 use std::fmt;
 use std::str::FromStr;

@@ -60,7 +60,7 @@ fn add(part: &Part, prompt: &mut Prompt) -> Result<Option<PathBuf>, Error> {
     match &part.content {
         Content::Text(text) => say(prompt, text),
         Content::Url(uri) => return link(part, uri, prompt),
-        // The agent reads it as text that a user could have typed.
+        // The agent reads it as text, as if a user had typed it.
         Content::Data(data) => say(prompt, &format!("```json\n{data:#}\n```")),
         Content::Raw(base64) => {
             let bytes = BASE64_STANDARD.decode(base64);

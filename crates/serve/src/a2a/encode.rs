@@ -33,7 +33,7 @@ fn update(frame: &Frame, spelling: Spelling) -> Update {
     }
 }
 
-/// The state of a task in that spelling: in the shipped one, a task whose turn is over waits for the next.
+/// The state of a task in that spelling. In the shipped one, a task whose turn is over waits for the next turn.
 pub(crate) fn state(state: TaskState, spelling: Spelling) -> TaskState {
     match (state, spelling) {
         (TaskState::Completed, Spelling::Coder) => TaskState::InputRequired,
@@ -113,7 +113,7 @@ fn said_by_user(frame: &Frame, message: &UserMessage) -> Message {
     }
 }
 
-/// The client that did it.
+/// A client as JSON.
 fn who(client: &ClientRef) -> Value {
     json!({ "client": client.client, "door": client.door })
 }
@@ -128,7 +128,8 @@ fn kind(frame: &Frame) -> (DevtoolEventKind, DevtoolEventKind) {
         Body::Prompted { .. } | Body::State(_) => (DevtoolEventKind::StateChange, DevtoolEventKind::StateChange),
         Body::Text { .. } | Body::Said(_) => (DevtoolEventKind::TextContent, DevtoolEventKind::TextContent),
         Body::Thought { .. } => (DevtoolEventKind::Thought, DevtoolEventKind::Thought),
-        // The specification's example asks by an update, the shipped server by a confirmation.
+        // For a question, the specification's example has the kind of an update, the shipped server that of a
+        // confirmation.
         Body::Tool(tool) if tool.asked.is_some() => {
             (DevtoolEventKind::ToolCallUpdate, DevtoolEventKind::ToolCallConfirmation)
         }
@@ -151,7 +152,7 @@ fn metadata(frame: &Frame, spelling: Spelling) -> Map {
         correlation_id: frame.question.as_ref().map(|question| question.as_str().to_owned()),
     };
     let mut metadata = Map::new();
-    // The shipped server has these beside its key.
+    // Google's server has these fields outside its key.
     if spelling == Spelling::Coder {
         metadata.extend(about.model.clone().map(|model| ("model".to_owned(), model.into())));
         metadata.extend(about.user_tier.clone().map(|tier| ("userTier".to_owned(), tier.into())));
@@ -201,7 +202,7 @@ fn screen(frame: &Frame, tool: &ToolView) -> ArtifactUpdate {
     }
 }
 
-/// A thought with the headline that agents write (`**headline**`), or with its first words as one.
+/// A thought with its headline (`**headline**`); without one, its first words are the headline.
 fn thought(text: &str) -> AgentThought {
     let text = text.trim();
     let headline = text.strip_prefix("**").and_then(|rest| rest.split_once("**"));

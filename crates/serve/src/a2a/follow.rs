@@ -1,4 +1,4 @@
-//! Which frames belong to a stream, and with which it ends. Pure.
+//! Selects the frames of a stream, and the frame that ends it. Pure.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use multitap_event::QuestionId;
 use super::frame::Frame;
 use super::name;
 
-/// What a stream follows.
+/// The frames that a stream follows.
 #[derive(Debug, Clone)]
 pub(crate) enum Follow {
     /// A turn, from its prompt or from an answer in it, until it ends or asks a question.
@@ -16,10 +16,10 @@ pub(crate) enum Follow {
     Task { task: Arc<str>, own: bool },
 }
 
-/// What a stream does with a frame.
+/// The handling of a frame in a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// It belongs to another stream.
+    /// The frame belongs to another stream.
     Skip,
     Pass,
     /// Pass it on, as the stream's last frame.

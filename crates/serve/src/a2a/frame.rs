@@ -1,5 +1,5 @@
-//! Frames: what A2A clients see of a session's events. Each frame is made once for all clients, and encoded once for each
-//! form.
+//! Frames: a session's events as A2A clients see them. Each frame is made once for all clients, and encoded once for
+//! each form.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -98,7 +98,7 @@ pub(crate) struct ToolView {
     pub(crate) live: Option<Arc<str>>,
     /// The open question.
     pub(crate) asked: Option<Arc<Question>>,
-    /// The last question, once it is closed: what was approved is what runs.
+    /// The last question, once it is closed: the approved details are those that run.
     pub(crate) answered: Option<Arc<Question>>,
     /// The answer it was given.
     pub(crate) ruling: Option<Arc<Ruling>>,
@@ -137,7 +137,7 @@ pub(crate) enum Ends {
 
 impl Frame {
     pub(super) fn new(cursor: Cursor, at: Timestamp, scope: Arc<FrameScope>, body: Body) -> Self {
-        // It may be encoded in several forms.
+        // A body may be encoded in several forms.
         let bytes = size_of::<Self>() + 3 * body.size() + 1024;
         Self { cursor, at, scope, body, ends: None, question: None, bytes, written: Default::default() }
     }
@@ -202,7 +202,7 @@ impl io::Write for Counted {
     }
 }
 
-/// What a frame belongs to. Consecutive frames usually share it.
+/// The task and turn of a frame. Consecutive frames usually share it.
 #[derive(Debug)]
 pub(crate) struct FrameScope {
     /// The session, which clients call a context.
@@ -232,7 +232,7 @@ impl FrameScope {
         }
     }
 
-    /// For a change: frames that were made before keep the scope they have.
+    /// Returns the scope for a change: frames that were made before keep their scope.
     pub(super) fn make_mut(scope: &mut Arc<Self>) -> &mut Self {
         let scope = Arc::make_mut(scope);
         scope.templates = Default::default();

@@ -56,7 +56,7 @@ pub(crate) struct TaskHistory {
 
 #[derive(Debug)]
 enum Latest {
-    /// Index in the history: the message is not copied while more of it comes.
+    /// Index in the history: the message is not copied while it grows.
     Said(usize),
     Message {
         message: Box<Message>,
@@ -90,7 +90,7 @@ pub(crate) struct LastState {
     pub(crate) at: Timestamp,
 }
 
-/// The state of a task by its log, unless its record knows better. The record is written after the frames, so it may lag;
+/// The state of a task by its log, unless its record is newer. The record is written after the frames, so it may lag;
 /// but the log of a killed process does not say that the task ended.
 pub(crate) fn last_state(recorded: TaskState, end: Option<LastState>, is_live: bool) -> Option<LastState> {
     let runs = |end: &LastState| matches!(end.state, TaskState::Working | TaskState::InputRequired);
@@ -125,7 +125,7 @@ impl TaskRange {
         Ok(told)
     }
 
-    /// Enough events for this many messages: back to as many prompts.
+    /// Enough events for this many messages: reads back as many prompts.
     async fn entries(&self, messages: usize) -> Result<Vec<Entry>, JournalError> {
         let mut before = self.last.map_or(u64::MAX, |last| last.saturating_add(1));
         let mut pages: Vec<Vec<Entry>> = Vec::new();
@@ -152,7 +152,7 @@ fn is_prompt(entry: &Entry) -> bool {
 }
 
 impl TaskHistory {
-    /// The task by these events of its session. If it `is_over`, calls that the log leaves open are closed.
+    /// Reads the task from these events of its session. If it `is_over`, calls that the log leaves open are closed.
     pub(super) fn of<'a>(
         session: &str,
         events: impl Iterator<Item = &'a Event>,

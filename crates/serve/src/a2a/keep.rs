@@ -1,4 +1,4 @@
-//! The rows of a session's tasks in the journal: so that tasks can be listed and found after a restart.
+//! Stores the tasks of a session in the journal, so that they can be listed and found after a restart.
 //!
 //! [`TaskKeeper`] is one more reader of the session's frames. A slow disk delays nobody else: the keeper lags behind like a
 //! slow client, and a task that changed several times meanwhile is written once.
@@ -120,7 +120,7 @@ fn new_task(id: &str, session: &SessionId, seq: u64, at: Timestamp) -> TaskRecor
 pub(crate) struct NewTask(Option<TaskRecord>);
 
 impl NewTask {
-    /// Before the prompt is sent: the task begins after what is in the log by now.
+    /// Call this before the prompt is sent: the task begins after the current end of the log.
     pub(crate) fn before(session: &Session, task: &str) -> Self {
         let is_own = name::is_own_task(task);
         Self(is_own.then(|| new_task(task, session.id(), session.last() + 1, Timestamp::now())))

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use multitap_event::PromptId;
 
-/// Before a session's id: the task that lasts as long as the session.
+/// Prefix of a session's id: the task that lasts as long as the session.
 const LASTING: &str = "task-";
-/// Before a prompt's own id: its turn is a task of its own.
+/// Prefix of a prompt's own id: the turn of that prompt is a task of its own.
 const TURN: &str = "turn-";
-/// The same for a slash command.
+/// Prefix of the id of a slash command, whose turn is a task of its own.
 const COMMAND: &str = "command-";
 
 /// The task that lasts as long as the session does.

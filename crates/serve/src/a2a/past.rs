@@ -19,7 +19,7 @@ const AT_A_TIME: Part = Part { edge: Edge::After(0), limit: 256, bytes: 512 * 10
 const ATTEMPTS: u32 = 5;
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(200);
 
-/// Frames that a client must get cannot be made. A stream ends with this error: it never goes on behind a gap.
+/// Frames that a client must get cannot be made. The stream ends with this error and never skips them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub(crate) struct MissingFrames {
@@ -74,13 +74,13 @@ impl Past {
         self.read
     }
 
-    /// The same, if it is in memory.
+    /// Like `next`, if the frame is in memory.
     pub(super) fn try_next(&mut self, after: Cursor) -> Option<Frame> {
         self.skip(after);
         self.ready.pop_front()
     }
 
-    /// Whether there is one.
+    /// Whether there is a next frame.
     pub(super) async fn look(&mut self, after: Cursor) -> Result<bool, MissingFrames> {
         loop {
             self.skip(after);

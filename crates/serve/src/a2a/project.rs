@@ -36,7 +36,7 @@ pub(super) const RETRACTED: &str = "discardedMessageIds";
 /// Upper bound on frames per event, used as the sub-index when joining mid-session.
 const AMID: u32 = 1 << 16;
 
-/// What A2A clients know of a session; makes frames of its next events.
+/// The state of a session as A2A clients know it; makes the frames of its next events.
 #[derive(Debug, Clone)]
 pub(crate) struct Projector {
     /// The last event that was applied.
@@ -139,17 +139,17 @@ impl Projector {
         self.scope.turn.is_none() && self.thought.is_none()
     }
 
-    /// Whether nothing is shown in part: a point to resume from within a turn that needs little memory.
+    /// Whether nothing is shown in part. Within a turn, such a point needs little memory to resume from.
     pub(crate) fn is_clear(&self) -> bool {
         self.thought.is_none() && self.tools.is_clear()
     }
 
-    /// Drops what makes no more frames.
+    /// Drops state that no later frame needs.
     pub(crate) fn forget(&mut self) {
         self.tools.forget();
     }
 
-    /// When to emit a frame although nothing happened.
+    /// The time at which a frame is due even if no event comes.
     pub(crate) fn due(&self) -> Option<Timestamp> {
         self.tools.due()
     }
@@ -169,7 +169,7 @@ impl Projector {
         }
     }
 
-    /// Reports the state of the task to clients that missed how it came about.
+    /// Reports the state of the task to clients that missed the frames before it.
     pub(crate) fn tell_state(&mut self, at: Timestamp, out: &mut Vec<Frame>) {
         self.emit(self.last, at, Body::State(StateChange::default()), out);
     }
@@ -381,7 +381,7 @@ impl Projector {
     /// Shows the pending thought.
     fn think(&mut self, out: &mut Vec<Frame>) {
         let Some(thought) = self.thought.take().filter(|thought| !thought.text.trim().is_empty()) else { return };
-        // For the agent the text that follows may belong to the same message; for clients it is another.
+        // For the agent, the following text may belong to the same message; for clients it is another one.
         let message_id = self.message_id(None, thought.cursor);
         let parent = thought.parent.map(|tool| tool.as_str().into());
         self.emit(thought.cursor, thought.at, Body::Thought { message_id, text: thought.text, parent }, out);
@@ -401,7 +401,7 @@ impl Projector {
     }
 
     fn turn_over(&mut self, end: &TurnEnd, cursor: Cursor, at: Timestamp, out: &mut Vec<Frame>) {
-        // A turn that something else began does not answer the prompt.
+        // A turn with another cause does not answer the prompt.
         if end.origin.is_some() && self.in_flight.is_some() {
             return;
         }
@@ -452,7 +452,7 @@ impl Projector {
         scope.turn = Some(prompt.into());
     }
 
-    /// Enters a turn that the agent began. Its name is the agent's, and no task's.
+    /// Enters a turn that the agent began. It has the agent's own id, and is no task.
     fn enter_unprompted(&mut self, turn: &str) {
         let scope = self.scope_mut();
         scope.task = name::lasting(&scope.context).into();

@@ -12,7 +12,7 @@ use super::name;
 /// Number of tasks per page.
 const AT_A_TIME: usize = 100;
 
-/// Repairs those that no running process has.
+/// Repairs the tasks that no running process owns.
 pub(super) async fn repair_tasks(journal: Arc<dyn Journal>) {
     for state in [TaskState::Submitted, TaskState::Working, TaskState::InputRequired] {
         if let Err(error) = repair_in_state(&journal, state).await {
@@ -36,7 +36,7 @@ async fn repair_in_state(journal: &Arc<dyn Journal>, state: TaskState) -> Result
 async fn repair_one(journal: &Arc<dyn Journal>, task: TaskRecord, kept: TaskState) -> Result<(), JournalError> {
     let found = journal.find(task.session.to_string()).await?;
     let Some(session) = found.into_iter().find(|record| record.id == task.session) else { return Ok(()) };
-    // Its owner writes its tasks.
+    // The owner of a live session writes its tasks.
     if session.live.is_some() {
         return Ok(());
     }
@@ -45,7 +45,7 @@ async fn repair_one(journal: &Arc<dyn Journal>, task: TaskRecord, kept: TaskStat
     // The state of a lasting task is at the end of the log; that of a turn's own task may be earlier.
     let messages = (!name::is_own_task(&task.id)).then_some(1);
     let end = stretch.read(messages, Spelling::Specified).await?.end;
-    // A task that runs by its log was interrupted; one that the log does not know never began.
+    // A task that runs by its log was interrupted; one that is missing in the log never began.
     let over = LastState { state: TaskState::Failed, seq: session.last_seq, at: session.updated };
     let runs = |end: &LastState| matches!(end.state, TaskState::Working | TaskState::InputRequired);
     let LastState { state, seq, at } = end.filter(|end| !runs(end)).unwrap_or(over);

@@ -188,7 +188,7 @@ pub(crate) struct Service {
     stages: Stages,
     /// Sessions whose clients use the shipped spelling.
     coders: Arc<Coders>,
-    /// What was not granted, by session, until its next prompt.
+    /// Settings that were not granted, by session, until its next prompt.
     notices: Notices,
     /// Whether the tasks that earlier processes left unfinished were repaired.
     repaired: OnceCell<()>,

@@ -23,7 +23,7 @@ use crate::rpc::{CLOSING, RequestId, opening};
 const ALIVE: Duration = Duration::from_secs(15);
 /// Most bytes written at once.
 const CHUNK: usize = 64 * 1024;
-/// A comment: an event without data would trouble some clients.
+/// A comment, because an event without data would confuse some clients.
 const PING: &str = ": ping\n\n";
 
 /// Whether a method is answered by a stream.

@@ -24,14 +24,14 @@ use super::project::Projector;
 const RING_BYTES: usize = 2 * 1024 * 1024;
 /// Most places that are remembered for regenerating frames: between turns, and some within them.
 const STARTS: usize = 256;
-/// Most events of a turn between two such places: so many at most are read in vain by a reader that has just fallen
-/// behind.
+/// Maximum number of events of a turn between two such places. A reader that has just fallen behind reads at most this
+/// many events in vain.
 const STRIDE: u64 = 512;
 /// Most events that are applied before the readers are woken.
 const TOGETHER: usize = 64;
 /// Most frames that a reader takes at a time.
 const AT_A_TIME: usize = 64;
-/// Most bytes of them: a stalled reader may hold as many.
+/// Maximum size of the frames that a reader takes at a time, which a stalled reader may hold.
 const BYTES_AT_A_TIME: usize = 256 * 1024;
 /// The longest log that is read from its start when its session is first asked for.
 const FROM_START: u64 = 20_000;
@@ -275,7 +275,7 @@ impl Ring {
 
     fn remember(&mut self) {
         if self.starts.len() == STARTS {
-            // Drops every other one, so that the places are spread over the whole log. The beginning stays.
+            // Drops every other place, so that they are spread over the whole log. The first one stays.
             let mut at = 0;
             self.starts.retain(|_| {
                 at += 1;

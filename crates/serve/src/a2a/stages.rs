@@ -52,7 +52,7 @@ impl Stages {
             if !stage.session().is_over() {
                 return Ok(stage);
             }
-            // Its task may have ended before the cell had it.
+            // The stage's task may have ended before the stage was stored in the cell.
             remove_ended(&mut self.lock());
             // A session that was opened again after its end has another stage.
             if session.is_over() {

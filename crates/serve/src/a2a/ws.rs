@@ -54,7 +54,7 @@ pub(crate) struct Connection {
     form: Form,
     extension: bool,
     client_id: Option<ClientId>,
-    /// Shows the other clients that it is there, and ends when it is kicked.
+    /// Makes the client visible to others, and ends when it is kicked.
     presence: Option<Feed>,
     /// The first message to the client.
     first: Option<String>,
@@ -219,7 +219,7 @@ impl Connection {
                     self.cancel_stream(peer, id).await?;
                 }
             }
-            // A later version may know it.
+            // Later versions may define more notifications.
             Incoming::Notification { .. } => {}
             Incoming::Done(id, done) => self.done(peer, id, done).await?,
             Incoming::Invalid(Invalid { id, fault }) => {

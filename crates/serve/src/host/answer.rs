@@ -19,7 +19,7 @@ const MAX_PAGE_SESSIONS: usize = 500;
 /// How much of a query for files is used.
 const QUERY: usize = 200;
 
-/// Does what a client asks of the host. `joined` is the session its connection has joined.
+/// Answers a client's call on the host. `joined` is the session that its connection has joined.
 pub(crate) async fn answer(
     door: &Shared,
     call: HostCall,

@@ -1,4 +1,5 @@
-//! What the agent of a new session would offer: an agent is started to be asked, and its answer is used for a while.
+//! The offers of the agent that a new session would have. The agent is started to ask it, and its answer is reused for
+//! a while.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,7 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::Host;
 
-/// How long the answer of an agent that had to be started is used.
+/// Time for which the answer of an agent that had to be started is reused.
 const FRESH: Duration = Duration::from_secs(600);
 
 #[derive(Debug)]

@@ -35,7 +35,7 @@ pub(crate) struct Peer<T> {
     calls: Calls,
 }
 
-/// What a protocol has to act on.
+/// Input on which a protocol must act.
 #[derive(Debug)]
 pub(crate) enum Incoming<T> {
     Request(Request),
@@ -184,7 +184,7 @@ impl<T: 'static> Peer<T> {
         self.transport.flush().await
     }
 
-    /// What asks the client.
+    /// The handle that sends requests to the client.
     #[cfg_attr(not(test), expect(dead_code, reason = "for ACP, which asks its clients"))]
     pub(crate) fn calls(&self) -> Calls {
         self.calls.clone()

@@ -17,11 +17,11 @@ pub(crate) enum Transport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Disconnected;
 
-/// What came.
+/// Input of a transport.
 #[derive(Debug)]
 pub(super) enum Received {
     Text(Utf8Bytes),
-    /// It cannot be read; what comes after it can.
+    /// A message that cannot be read; later messages can.
     Fault(Fault),
     /// Nothing more can be read.
     Broken {

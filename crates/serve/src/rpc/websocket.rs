@@ -116,7 +116,7 @@ impl Socket {
         let closed = async {
             while let Some(received) = self.inner.recv().await {
                 if received.is_err() {
-                    // What it still sends cannot be read; it needs a moment to find out why.
+                    // Later input cannot be read; the client needs a moment to read the close frame.
                     sleep(CLOSE_PATIENCE).await;
                 }
             }
@@ -132,7 +132,7 @@ async fn in_time<E>(sent: impl Future<Output = Result<(), E>>) -> Result<(), Dis
     }
 }
 
-/// What is wrong with what the client sent; `None` if the connection broke.
+/// The close reason for an error in the client's input; `None` if the connection broke.
 fn close_reason(error: axum::Error) -> Option<CloseReason> {
     let error = error.into_inner();
     let known = error.downcast_ref().or_else(|| error.source()?.downcast_ref());
@@ -165,7 +165,7 @@ impl Pulse {
         self.asked + PING
     }
 
-    /// It is time to ping; `false` if the client was silent for too long.
+    /// Sends a ping when one is due; `false` if the client was silent for too long.
     fn beat(&mut self, now: Instant) -> bool {
         self.asked = now;
         now.duration_since(self.heard) < SILENCE

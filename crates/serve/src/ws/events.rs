@@ -70,7 +70,7 @@ impl Connection {
             let away = std::mem::replace(&mut came, Instant::now()).elapsed();
             tokio::select! {
                 () = stop.cancelled(), if !ending => {
-                    // Whoever listens to a session that is over hears its end, and that it is the end.
+                    // A client that follows a session which is over gets its last events, and then the end.
                     ending = self.feed.is_some() && self.session.as_ref().is_some_and(Session::is_over);
                     if !ending {
                         return Ok(CloseReason::SHUT_DOWN);
@@ -90,7 +90,7 @@ impl Connection {
         }
     }
 
-    /// Sends what came, and what else is at hand.
+    /// Sends an event, and all others that are in memory.
     async fn tell(&mut self, peer: &mut Peer<Answer>, told: Told) -> Result<(), Disconnected> {
         let mut told = Some(told);
         while let Some(one) = told.take() {
@@ -119,7 +119,7 @@ impl Connection {
     ) -> Result<Option<CloseReason>, Disconnected> {
         match incoming {
             Incoming::Request(request) => self.request(peer, request).await?,
-            // None is known yet; a later version may know some.
+            // No notification is defined yet; a later version may define some.
             Incoming::Notification { .. } => {}
             Incoming::Done(id, answer) => respond(peer, &id, answer).await?,
             Incoming::Invalid(Invalid { id, fault }) => {
@@ -173,7 +173,7 @@ impl Connection {
         };
         let from = call.from()?;
         self.feed = None;
-        // Nobody comes back under an id that has left.
+        // The id of a client that has left is not used again.
         let client = ClientRef { client_id: None, ..self.client.clone() };
         let join = Join { client, from, patience: Some(STUCK), announce: true };
         let Joined { client, feed, snapshot, gap, epoch } = session.join(join).await?;
@@ -184,13 +184,13 @@ impl Connection {
     }
 }
 
-/// What comes next, or why nothing does; never, if no session was joined.
+/// The next event, or why there is none; never returns if no session was joined.
 async fn next(feed: &mut Option<Feed>) -> Result<Told, FeedEnd> {
     let Some(feed) = feed else { return std::future::pending().await };
     feed.next().await.ok_or_else(|| feed.end())
 }
 
-/// What is lost, and what the session is without it: what was asked or changed meanwhile stands only there.
+/// The notification about lost events. Questions and changes of that time are only in its snapshot.
 async fn gap(session: Option<Session>, after: u64, next: u64) -> String {
     let snapshot = match session {
         Some(session) => session.snapshot().await,

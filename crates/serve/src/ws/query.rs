@@ -9,31 +9,31 @@ use crate::a2a::{Cursor, Form, NoCursor};
 /// How much of a wrong value is repeated.
 const REPEATED: usize = 100;
 
-/// What the client wants to receive, and in which form.
+/// The frames that the client wants, and their form.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Wanted {
     pub(super) speech: Speech,
-    /// Of which `after` is.
+    /// The epoch of `after`.
     pub(super) epoch: Option<u64>,
-    /// Another session to listen to than the shared one.
+    /// The session to follow in place of the shared one.
     pub(super) session: Option<SessionId>,
 }
 
-/// What is spoken.
+/// The dialect of a connection.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Speech {
     A2a {
         form: Form,
         after: Option<Cursor>,
     },
-    /// Our own events, for a client that says it comes this way.
+    /// Our own events. The client may say which kind of client it is.
     Events {
         after: Option<u64>,
         door: Door,
     },
 }
 
-/// A value that cannot be.
+/// A parameter has an invalid value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key}={value}: {why}")]
 pub(super) struct Wrong {

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::super::cursor::Cursor;
 use super::super::frame::{Body, Form, Frame, FrameScope};
 
-/// Marks for a message's id and its text.
+/// Marks for the id and the text of a message.
 const ID: &str = "\u{f0001}id";
 const TEXT: &str = "\u{f0001}text";
 /// Mark for the cursor: no log is that long.

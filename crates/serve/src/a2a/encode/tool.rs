@@ -101,7 +101,7 @@ fn output(view: &ToolView) -> ToolOutput {
     let diffs: Option<Vec<FileDiff>> = view.changes.iter().map(|change| diff(change)).collect();
     match diffs.as_deref() {
         Some([diff]) => return ToolOutput::Diff(diff.clone()),
-        // The specification has room for one.
+        // The specification has a field for one diff only.
         Some(diffs @ [_, ..]) => {
             return ToolOutput::StructuredData(Map::from_iter([("diffs".to_owned(), json!(diffs))]));
         }
@@ -172,7 +172,7 @@ fn details(question: &Question) -> ConfirmationDetails {
             command: command.clone(),
             working_directory: directory.clone(),
         }),
-        // Without the new text it is no file diff.
+        // A file diff needs the new text.
         Details::FileEdit { file_path, before, after: Some(after), diff } => {
             ConfirmationDetails::FileEditDetails(FileDiff {
                 file_name: file_name(file_path),
@@ -200,7 +200,7 @@ fn asked(question: &AskedQuestion) -> String {
     format!("{}{labels}", question.question)
 }
 
-/// For a page to fetch, the title may have the address and the text the reason; for a form, who asks and about what.
+/// For `web_fetch`, the title may contain the address and the text the reason; for a form, the asker and the subject.
 fn entitled(question: &Question, text: &str) -> ConfirmationDetails {
     let is_new = |words: &&str| !text.contains(words);
     let title = Some(question.title.as_str()).filter(is_new);
@@ -212,7 +212,7 @@ fn generic<const N: usize>(parts: [Option<&str>; N]) -> ConfirmationDetails {
     ConfirmationDetails::GenericDetails(GenericDetails { description: parts.join("\n\n") })
 }
 
-/// Without the new text it is no file diff, unless the file is gone.
+/// A file diff needs the new text, unless the file was removed.
 fn diff(change: &FileChange) -> Option<FileDiff> {
     let is_gone = change.change_type == FileChangeType::Deleted;
     Some(FileDiff {

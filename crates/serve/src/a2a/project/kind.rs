@@ -1,4 +1,4 @@
-//! What single events mean for the frames: whether they show anything, and in which words.
+//! Maps single events to frames: whether they show anything, and with which text.
 
 use multitap_a2a::TaskState;
 use multitap_event::{

@@ -1,4 +1,4 @@
-//! The tool calls of a turn, and how much of each clients have seen.
+//! The tool calls of a turn, and which part of each clients have seen.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use super::super::frame::{Body, ToolStatus, ToolView};
 
 /// How many milliseconds a call waits for its question before it is shown.
 const UNASKED: u64 = 100;
-/// After how many milliseconds it is shown as running without any report of that: some agents ask late, and a running
-/// call would wait again.
+/// Milliseconds after which a call is shown as running even without a report. Some agents ask late, and a call shown as
+/// running would have to go back to waiting.
 const BEGUN: u64 = 3000;
 /// Most calls of a turn in memory; the oldest finished ones are dropped first.
 const CALLS: usize = 256;
@@ -37,7 +37,7 @@ struct Call {
     question: Option<QuestionId>,
 }
 
-/// What clients have seen of a call.
+/// The state of a call that clients have seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shown {
     Nothing,
@@ -71,7 +71,7 @@ impl Call {
         self.shown == Shown::Over
     }
 
-    /// When its next frame is due without an event.
+    /// The time at which its next frame is due even if no event comes.
     fn due(&self) -> Option<Timestamp> {
         let after = match self.shown {
             Shown::Nothing => UNASKED,
@@ -171,7 +171,7 @@ impl Tools {
         }
     }
 
-    /// When the next frame is due without an event.
+    /// The time at which the next frame is due even if no event comes.
     pub(super) fn due(&self) -> Option<Timestamp> {
         let begins = self.calls.iter().filter_map(Call::due).min();
         let live = self.live.due().map(|since| Timestamp::from_millis(millis(since)));
@@ -251,7 +251,7 @@ impl Tools {
         asking.map(|call| call.over(ToolStatus::Cancelled)).collect()
     }
 
-    /// No process runs them any more: cancels all unfinished calls.
+    /// Cancels all unfinished calls: their process is gone.
     pub(super) fn abandon(&mut self) -> Vec<(Timestamp, ToolView)> {
         let open = self.calls.iter_mut().filter(|call| !call.is_over());
         open.map(|call| (call.at, call.over(ToolStatus::Cancelled))).collect()
@@ -280,7 +280,7 @@ impl Tools {
         // Older logs do not have the edited call.
         call.view.answered = Some(asked.clone()).filter(|_| !ruling.edited);
         if let Some(runs) = &ruling.runs {
-            // The call runs with the edits of whoever allowed it, and is shown so from now on.
+            // The call runs with the edits of the answer, and is shown with them from now on.
             let details = edited(&asked.details, &runs.details, ruling.new_content.as_ref());
             call.view.answered = Some(Arc::new(Question { details, ..(*asked).clone() }));
             let (title, arguments) = (Some(runs.title.clone()), runs.arguments.clone());
@@ -325,7 +325,7 @@ fn edited(asked: &Details, runs: &Details, new_content: Option<&String>) -> Deta
     details
 }
 
-/// A tool call made up for a question without one.
+/// A tool call for a question that has none.
 fn made_up(question: &Question, tool_id: ToolId) -> ToolStarted {
     ToolStarted {
         tool_id,

@@ -156,7 +156,7 @@ pub(crate) enum Ran {
     Done {
         said: String,
     },
-    /// It asked something, and continues after the answer.
+    /// The command asked a question, and continues after the answer.
     Asked {
         said: String,
         status: CommandStatus,

@@ -1,4 +1,4 @@
-//! Handles a message: finds its session, decides what it means there, and which frames answer it.
+//! Handles a message: finds its session, what it means there, and the frames that answer it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,12 +36,12 @@ struct Target {
 }
 
 impl Service {
-    /// What a message will do.
+    /// Plans the effect of a message.
     pub(super) async fn message(&self, door: &Shared, call: &Call, send: SendMessage) -> Result<Opening, Error> {
         if send.configuration.push.is_some() {
             return Err(no_push());
         }
-        // Before anything is opened for it: a circle of agents must end.
+        // Checked before anything is opened: agents that call each other in a circle must stop.
         let hops = hops::read(&send.message.metadata)?;
         let said = decode::message(&send.message)?;
         let settings = settings(&send)?;
@@ -154,7 +154,7 @@ impl Service {
         }
         match host.resume(id.clone(), call.client()).await {
             Ok(opened) => {
-                // Another client may have resumed it first, and its notices wait already.
+                // If another client resumed the session first, its notices are waiting already.
                 if !opened.notices.is_empty() {
                     self.notices.put(opened.session.id(), opened.notices);
                 }
@@ -195,7 +195,7 @@ fn answering(stage: Arc<Stage>, call: &Call, form: Form, decide: Decide) -> Open
     let now = stage.now();
     // A question outside of any turn belongs to the last task.
     let turn = now.turn.clone().unwrap_or_else(|| now.task.clone());
-    // With a cursor the client wants all it missed; without, the frames after its answer.
+    // With a cursor, the client wants everything that it missed; without one, only the frames after its answer.
     let answered = call.after.is_none().then(|| decide.question_id.clone());
     Opening {
         follow: Follow::Turn { turn, answered },
@@ -280,7 +280,8 @@ pub(super) async fn decision(
     Ok(decide)
 }
 
-/// Why an edit does not fit the question, if so: the text of a file must not run as a command, nor go to another file.
+/// Why an edit does not fit the question, if it does not: the text of a file must not run as a command, nor go to
+/// another file.
 fn misdirected(answer: &ToolCallConfirmation, asked: &Question) -> Option<String> {
     let (place, wrong) = match &asked.details {
         Details::FileEdit { file_path, .. } => {
@@ -298,7 +299,7 @@ fn misdirected(answer: &ToolCallConfirmation, asked: &Question) -> Option<String
     (target != place).then(|| format!("an edit cannot go to {target}: the question is about {place}"))
 }
 
-/// A client without the extension answers in words: only the id of an option counts.
+/// A client without the extension answers with text: only the id of an option counts.
 async fn plain_answer(
     target: &Target,
     stage: &Stage,
@@ -370,7 +371,7 @@ fn when_busy(metadata: &Map<String, Value>) -> Result<WhenBusy, Error> {
     }
 }
 
-/// The question that a message says it answers.
+/// The question that a message claims to answer.
 pub(super) fn correlation(metadata: &Map<String, Value>) -> Option<String> {
     let keys = [devtool::URI, devtool::coder::KEY];
     keys.iter().find_map(|key| metadata.get(*key)?.get("correlationId")?.as_str().map(str::to_owned))

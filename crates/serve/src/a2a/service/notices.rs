@@ -7,17 +7,18 @@ use std::sync::{Mutex, PoisonError};
 
 use multitap_event::{AgentError, AgentErrorKind, SessionId};
 
-/// Most sessions with notices. Beyond it those of some other session are dropped: most of them were never prompted.
+/// Maximum number of sessions with notices. Beyond it, those of another session are dropped; most such sessions were
+/// never prompted.
 const MOST_SESSIONS: usize = 256;
 
 #[derive(Debug, Default)]
 pub(super) struct Notices(Mutex<HashMap<SessionId, Vec<String>>>);
 
 impl Notices {
-    /// The session was opened or resumed just now, without these.
+    /// Stores the notices of a session that was just opened or resumed.
     pub(super) fn put(&self, session: &SessionId, notices: Vec<String>) {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Notices of an earlier opening are void.
+        // Notices of an earlier opening no longer apply.
         waiting.remove(session);
         if notices.is_empty() {
             return;
@@ -30,7 +31,7 @@ impl Notices {
         waiting.insert(session.clone(), notices);
     }
 
-    /// For the session's next prompt.
+    /// Takes the notices for the session's next prompt.
     pub(super) fn take(&self, session: &SessionId) -> Vec<AgentError> {
         let notices = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(session);
         let not_granted = |why: String| AgentError::new(AgentErrorKind::PermissionDenied, why).warning();

@@ -37,7 +37,7 @@ pub(crate) enum Prepared {
 #[derive(Debug)]
 pub(crate) struct Opening {
     pub(crate) stage: Arc<Stage>,
-    /// Which of the session's frames after `after` answer it.
+    /// Selects the frames after `after` that answer it.
     pub(crate) follow: Follow,
     pub(crate) after: Cursor,
     pub(crate) form: Form,
@@ -59,7 +59,7 @@ pub(super) enum Action {
         line: String,
         notices: Vec<AgentError>,
     },
-    /// None: the client only follows, perhaps after the last frame it has.
+    /// No action: the client only follows, perhaps after the last frame that it has.
     Subscribe(Option<Cursor>),
 }
 
@@ -127,7 +127,7 @@ async fn begin_turn(
     Ok(())
 }
 
-/// What a new command asks for, if it asks within a moment.
+/// The question of a new command, if it asks one within a moment.
 async fn first_confirmation(stage: &Arc<Stage>, mut follow: Follow, after: Cursor) -> CommandStatus {
     let mut reader = stage.read(after);
     let asked = async {
@@ -198,7 +198,7 @@ impl Service {
         Ok(if is_command { Answer::Command(stream) } else { Answer::Stream(stream) })
     }
 
-    /// Executes it without a stream: answers with the task when the turn is over or asks something, or at once.
+    /// Executes it without a stream: answers with the task when the turn ends or asks a question, or at once.
     async fn send(&self, door: &Shared, opening: Opening, at_once: bool, history: Option<u32>) -> Result<Sent, Error> {
         let (stage, form, task) = (opening.stage.clone(), opening.form, opening.task.clone());
         let (mut reader, mut follow) = (stage.read(opening.after), opening.follow.clone());

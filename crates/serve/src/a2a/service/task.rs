@@ -104,7 +104,7 @@ impl Service {
     pub(super) async fn list(&self, door: &Shared, call: &Call, list: ListTasks) -> Result<TaskList, Error> {
         self.repair_tasks(door).await;
         if let Some(session) = door.host().shared() {
-            // Its turns may all come from elsewhere, such as the terminal, or there may be none yet.
+            // All turns of the session may come from elsewhere, such as the terminal, or there may be none yet.
             let stage = self.stage(door, &session).await?;
             keep::ensure(&door.host().journal(), &session, &stage.now()).await;
         }
@@ -167,7 +167,7 @@ impl Service {
         let mut reader = stage.read(now.cursor);
         let mut follow = if queued {
             live.withdraw(id.into(), call.client()).await.map_err(|refusal| match refusal {
-                // It ran or ended meanwhile.
+                // The prompt ran, or the session ended meanwhile.
                 Refusal::SessionEnded | Refusal::PromptNotQueued { .. } => {
                     Error::new(ErrorKind::TaskNotCancelable, refusal.to_string())
                 }
@@ -199,7 +199,7 @@ impl Service {
     pub(super) async fn subscription(&self, door: &Shared, call: &Call, id: &str) -> Result<Opening, Error> {
         let Known { session, record } = self.known(door, id).await?;
         let live = door.host().find(&session).ok_or_else(|| not_live(id))?;
-        // A client that has its last frame would wait for ever.
+        // A client that has the last frame would wait forever.
         let last = record.filter(|_| name::is_own_task(id)).and_then(|record| record.last_seq);
         if last.is_some_and(|last| call.after.is_some_and(|after| after.seq >= last)) {
             return Err(nothing_more(id, "over"));

@@ -27,7 +27,7 @@ struct Stream {
     is_open: bool,
 }
 
-/// What to do with a frame.
+/// The handling of a frame.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Route {
     /// Hold it back: its stream is not known yet.

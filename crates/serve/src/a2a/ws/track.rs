@@ -37,13 +37,13 @@ pub(super) struct Track {
 /// A reader, and what it read.
 type Next = (Reader, Result<Option<Arc<Frame>>, MissingFrames>);
 
-/// What the reader of a track is doing.
+/// The state of a track's reader.
 enum ReaderState {
     /// A frame is pending.
     Pending(Reader, Arc<Frame>),
-    /// It may have more frames in memory.
+    /// The reader may have more frames in memory.
     Ready(Reader),
-    /// It waits for the next frame.
+    /// The reader waits for the next frame.
     Waiting(Pin<Box<dyn Future<Output = Next> + Send>>),
     Over,
 }
@@ -105,7 +105,7 @@ impl Tracks {
         self.all.iter().any(|track| track.switch.has_open(id))
     }
 
-    /// Stops the frames of a stream. Whether there was one.
+    /// Stops the frames of a stream. Returns whether there was one.
     pub(super) fn close_stream(&mut self, id: &RequestId) -> bool {
         let closed = self.all.iter_mut().any(|track| track.switch.has_open(id) && track.switch.close(id));
         self.tidy();
@@ -119,7 +119,7 @@ impl Tracks {
 
     /// Returns when a track has a frame to send, or has ended. Cancel safe.
     pub(super) async fn next(&mut self) -> TrackEvent {
-        // No track always comes first.
+        // Begins with another track each time, so that none is preferred.
         let more = usize::from(self.all.len() > 1);
         self.all.rotate_left(more);
         let (at, over) = poll_fn(|context| {
