@@ -46,7 +46,7 @@ pub(crate) struct Model {
     pub(crate) scrollback: Scrollback,
     pub(crate) prompt: PromptInput,
     pub(crate) questions: Questions,
-    /// What lies over the screen.
+    /// The overlay over the screen.
     pub(crate) overlay: Option<Overlay>,
     pub(crate) status: Status,
     attention: Attention,
@@ -182,7 +182,7 @@ fn on_event(model: &mut Model, event: &Event) -> Vec<Effect> {
         }
         EventKind::Capabilities(capabilities) => {
             model.agent.learn(capabilities);
-            // Completion may be waiting for them.
+            // A completion may be waiting for the commands.
             if capabilities.commands.is_some() && model.prompt.composer.text().starts_with('/') {
                 effects.extend(prompt::complete(model));
             }

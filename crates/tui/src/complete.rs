@@ -9,7 +9,7 @@ use crate::app::step;
 use crate::commands::{self, Offered};
 use crate::files::SHOWN;
 
-/// What to complete, from the byte where it begins to the cursor.
+/// The text to complete, from the byte where it begins to the cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(crate) from: usize,
@@ -45,7 +45,7 @@ impl Item {
     }
 }
 
-/// What Enter does while completions are shown.
+/// The effect of Enter while completions are shown.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Entered {
     /// Send what is typed.
@@ -76,7 +76,7 @@ impl Completion {
         (!items.is_empty()).then_some(Self { wanted, items, chosen: 0, moved: false })
     }
 
-    /// What Enter does. A command runs only if it is typed in full, or if no other begins with that.
+    /// The effect of Enter. A command runs only if it is typed in full, or if no other begins with the typed text.
     pub(crate) fn entered(&self) -> Entered {
         let Some(item) = self.items.get(self.chosen) else { return Entered::AsTyped };
         let query = self.wanted.query.as_str();
@@ -112,7 +112,7 @@ impl Completion {
     }
 }
 
-/// What to complete before the cursor.
+/// The text to complete before the cursor.
 pub(crate) fn wanted(text: &str, cursor: usize) -> Option<Wanted> {
     let before = &text[..cursor];
     if let Some(rest) = before.strip_prefix('/')
@@ -141,7 +141,7 @@ pub(crate) fn wanted(text: &str, cursor: usize) -> Option<Wanted> {
 pub(crate) struct Path<'a> {
     /// Without quotes and escapes.
     pub(crate) path: String,
-    /// What follows; `None` if the path may go on.
+    /// The text after the path; `None` if the path may continue.
     pub(crate) rest: Option<&'a str>,
 }
 

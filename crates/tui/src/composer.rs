@@ -41,7 +41,7 @@ pub(crate) enum Move {
     End,
 }
 
-/// What to erase.
+/// The part to erase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Erase {
     Back,

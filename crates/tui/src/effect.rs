@@ -1,4 +1,4 @@
-//! What `update` wants done: data, carried out by `run`.
+//! Effects that `update` requests: data, carried out by `run`.
 
 use multitap_event::{ClientId, Decide, Prompt, Query, QuestionId};
 

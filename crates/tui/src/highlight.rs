@@ -54,7 +54,7 @@ fn diff(line: &str, theme: Theme) -> Line<'static> {
 struct Lexer {
     language: &'static Language,
     theme: Theme,
-    /// What the last line left open: its end, and its style.
+    /// The construct that the last line left open: its end, and its style.
     within: Option<(&'static str, Style)>,
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct History {
     entries: Vec<Prompt>,
     /// The prompt that is shown.
     at: Option<usize>,
-    /// What was typed before the walk.
+    /// The text that was typed before the walk.
     draft: Option<Composer>,
     pub(crate) search: Option<Search>,
 }

@@ -1,4 +1,4 @@
-//! What the screen asks of the program that shows it: other sessions, agents, the door, the clipboard.
+//! The screen's requests to the program that shows it: other sessions, agents, the door, the clipboard.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ pub struct ResumableSession {
     pub about: String,
 }
 
-/// What to do with the door.
+/// The operation on the door.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShareRequest {
     /// Open it, at that port if there is one. An open door stays as it is.

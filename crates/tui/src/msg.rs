@@ -1,4 +1,4 @@
-//! What can happen to the screen.
+//! Inputs of the screen: everything that can happen to it.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::complete::Wanted;
 use crate::effect::Edited;
 use crate::host::{JoinAddress, ResumableSession};
 
-/// What the clipboard held.
+/// The content of the clipboard.
 #[derive(Debug)]
 pub(crate) enum Clipped {
     Picture(Image),
@@ -41,7 +41,7 @@ pub(crate) enum Msg {
     Branch(Option<String>),
     /// The connection to a session that runs elsewhere is lost, and why.
     ConnectionLost(String),
-    /// It is back, with this client.
+    /// The connection is back, with this client.
     Reconnected(ClientRef),
     Refused(String),
     /// A prompt was refused.

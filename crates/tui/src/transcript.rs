@@ -34,7 +34,7 @@ pub(crate) use self::reflow::Reflow;
 use self::rendered::Rendered;
 pub(crate) use self::scroll::{COUNTED, Mark, Scroll, Shape};
 
-/// The events so far, or the latest of them.
+/// A transcript: the events of a session so far, or the latest of them.
 #[derive(Debug, Default)]
 pub(crate) struct Transcript {
     cells: VecDeque<Held>,
@@ -45,7 +45,7 @@ pub(crate) struct Transcript {
     first: Option<u64>,
     /// The cells of running tools.
     tools: HashMap<ToolId, i64>,
-    /// The beginnings of prompts that were queued. They are shown once the agent gets them.
+    /// The beginnings of queued prompts. They are shown when the agent gets them.
     queued: HashMap<PromptId, String>,
     /// The cell of the plan.
     plan: Option<i64>,
@@ -57,15 +57,15 @@ pub(crate) struct Transcript {
     texts: Vec<(MessageId, i64)>,
     /// The text that still grows. Notes about other clients are shown after it.
     open_text: Option<OpenText>,
-    /// Something began after the first event: a text from before it cannot go on.
+    /// Whether a turn or a call began after the first event: then a text from before it cannot continue.
     has_begun: bool,
-    /// This user cleared the conversation: what was before is not shown again.
+    /// Whether this user cleared the conversation: earlier events are not shown again.
     is_cleared: bool,
-    /// Events about things that began before the first event.
+    /// Events about calls, prompts and texts that began before the first event.
     orphans: Orphans,
     /// How many cells are laid out.
     rendered: std::cell::Cell<usize>,
-    /// Reasoning and long output are shown in full: everywhere, or in those cells.
+    /// Whether reasoning and long output are shown in full.
     unfolded: bool,
     opened: HashSet<i64>,
 }
@@ -78,17 +78,17 @@ struct OpenText {
     at: i64,
 }
 
-/// Stored until the events are fetched with which those things began.
+/// Events that wait until those are fetched with which their calls, prompts and texts began.
 #[derive(Debug, Default)]
 struct Orphans {
     tools: HashMap<ToolId, OrphanRun>,
-    /// Withdrawn prompts, and the cells that report it.
+    /// Withdrawn prompts, and the cells that report the withdrawal.
     withdrawn: Vec<(PromptId, i64)>,
     /// Closed questions, and the cells of their answers.
     closed: Vec<(QuestionId, Option<i64>)>,
-    /// Retracted messages that began before.
+    /// Retracted messages that began before the first event.
     retracted: Vec<MessageId>,
-    /// The first text, which may have begun before.
+    /// The first text, which may have begun before the first event.
     open_text: Option<OpenText>,
 }
 
@@ -115,7 +115,7 @@ impl Transcript {
         transcript
     }
 
-    /// This client and host. A new connection makes another client of the same user.
+    /// Sets the client of this screen. A new connection makes another client of the same user.
     pub(crate) fn know(&mut self, me: &ClientRef, is_host: bool) {
         self.me.know(me, is_host);
     }
@@ -303,7 +303,7 @@ impl Transcript {
         self.rendered.set(0);
     }
 
-    /// The agent writes: more of the open text, or another one.
+    /// Adds text of the agent: to the open text, or to a new one.
     fn text(&mut self, id: &Option<MessageId>, is_partial: bool, kind: TextKind, text: String, nested: bool) {
         let open = self.open_text.as_ref().filter(|open| open.id == *id && open.kind == kind && is_partial);
         if let Some(at) = open.map(|open| open.at) {
@@ -343,13 +343,13 @@ impl Transcript {
         client.clone().filter(|client| !self.me.is(client))
     }
 
-    /// Adds a cell. A text that was growing ends.
+    /// Adds a cell, and ends the open text.
     fn add(&mut self, cell: Cell) -> i64 {
         (self.open_text, self.has_begun) = (None, true);
         self.add_beside(cell)
     }
 
-    /// Adds a cell for what others do. A text goes on after it.
+    /// Adds a cell for other clients. The open text continues.
     fn add_beside(&mut self, cell: Cell) -> i64 {
         self.cells.push_back(Held { cell, version: 0, rendered: RefCell::default() });
         self.end() - 1
@@ -408,7 +408,7 @@ impl Transcript {
         });
     }
 
-    /// Shows an edited call as what runs.
+    /// Shows the edited call, which runs, in place of the original one.
     fn edited(&mut self, id: &ToolId, runs: &EditedCall) {
         let Some(at) = self.tools.get(id).copied() else { return };
         self.change(at, |cell| {

@@ -1,5 +1,5 @@
-//! Draws the model, and says where everything goes: `Layout` is computed once per frame, `view` draws by it, and `update`
-//! is given it for whatever depends on what the user sees.
+//! Draws the model. `Layout` says where everything is: it is computed once per frame, `view` draws by it, and `update`
+//! gets it for everything that depends on what the user sees.
 
 mod above;
 mod composer;
@@ -24,14 +24,14 @@ use crate::wrap::{cells, width};
 #[derive(Debug)]
 pub(crate) struct Layout {
     pub(crate) size: Size,
-    /// What the lines of the transcript are laid out for.
+    /// The layout parameters of the transcript's lines.
     pub(crate) shape: Shape,
     middle: Middle,
     status: Vec<Line<'static>>,
     overlay: Option<overlay::Content>,
 }
 
-/// What is between the transcript and the status line.
+/// The area between the transcript and the status line.
 #[derive(Debug)]
 enum Middle {
     Question(question::Content),
@@ -59,12 +59,12 @@ impl Layout {
         self.overlay.as_ref().map_or(0, overlay::Content::hidden)
     }
 
-    /// How many lines of what a question is about do not fit.
+    /// Number of lines of a question's details that do not fit.
     pub(crate) fn hidden_details(&self) -> usize {
         if let Middle::Question(content) = &self.middle { content.hidden() } else { 0 }
     }
 
-    /// Whether the screen is large enough to read a question: nobody allows what they cannot read.
+    /// Whether the screen is large enough to read a question: users must not allow what they cannot read.
     pub(crate) fn is_question_readable(&self) -> bool {
         question::is_readable(self.size)
     }
@@ -118,7 +118,7 @@ fn transcript(model: &Model, layout: &Layout, frame: &mut Frame<'_>, area: Rect)
     }
 }
 
-/// Says in the right corner of the transcript how much follows below it.
+/// Shows in the right corner how many lines follow below.
 fn below_hint(model: &Model, new: usize, frame: &mut Frame<'_>, area: Rect) {
     let words = match new {
         0 => " ↓ Ctrl+End ".to_owned(),

@@ -1,4 +1,4 @@
-//! What the agent offers: its commands, models and approval modes, as far as it reports them. Pure.
+//! The agent's offers: its commands, models and approval modes, as far as it reports them. Pure.
 
 use multitap_event::{AgentCapabilities, AgentModel, ApprovalMode, ClientRef, ClientRole};
 
@@ -11,28 +11,28 @@ const MODES: [ApprovalMode; 4] = [ApprovalMode::Ask, ApprovalMode::AutoEdit, App
 
 #[derive(Debug, Default)]
 pub(super) struct AgentOffer {
-    /// `None` until the agent lists them.
+    /// The agent's commands; `None` until it lists them.
     pub(super) commands: Option<Vec<Offered>>,
     pub(super) has_asked_commands: bool,
     pub(super) models: Vec<Item>,
-    /// The user waits for the models, to choose one.
+    /// Whether the user waits for the list of models.
     pub(super) wants_models: bool,
-    /// The mode that was asked for last, until the agent confirms it.
+    /// The mode that was requested last, until the agent confirms it.
     requested: Option<ApprovalMode>,
-    /// Modes that the agent did not take.
+    /// Modes that the agent refused.
     refused: Vec<ApprovalMode>,
     /// The mode that an owner chose last: other clients may not go beyond it.
     pub(super) ceiling: Option<ApprovalMode>,
 }
 
 impl AgentOffer {
-    /// Another agent: what the last one listed does not count. Modes that were refused stay refused.
+    /// The agent was restarted: the lists of the previous one no longer count. Refused modes stay refused.
     pub(super) fn restarted(&mut self, mode: Option<ApprovalMode>) {
         (self.commands, self.has_asked_commands) = (None, false);
         self.ceiling = mode;
     }
 
-    /// What the agent reports of itself; absent fields have not changed.
+    /// Learns from a report of the agent; absent fields have not changed.
     pub(super) fn learn(&mut self, capabilities: &AgentCapabilities) {
         if let Some(commands) = &capabilities.commands {
             self.commands = Some(commands.iter().map(Offered::from).collect());
@@ -85,7 +85,7 @@ impl AgentOffer {
         }
     }
 
-    /// The agent did not take the mode that was asked for: it is not offered again.
+    /// The agent refused the requested mode: it is not offered again.
     pub(super) fn mode_refused(&mut self) {
         self.refused.extend(self.requested.take());
     }

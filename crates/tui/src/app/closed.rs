@@ -41,7 +41,7 @@ pub(super) fn swallows(model: &mut Model, action: Action) -> bool {
         return false;
     }
     if was_meant && action == Action::Send && unsent::was_meant_as_answer(model) {
-        // That asks for a second Enter, and it must get through.
+        // The key asks for a second Enter, which must not be ignored.
         model.questions.closed = None;
     } else if was_meant {
         model.status.show(unsent::NO_ANSWER);

@@ -11,7 +11,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// What an event reports of it: with our field names, those of ACP, or Claude's.
+    /// Reads it from an event: with our field names, those of ACP, or Claude's.
     pub(super) fn of(event: &Event) -> Option<Self> {
         let EventKind::System(note) = &event.kind else { return None };
         let number = |keys: [&str; 3]| keys.iter().find_map(|key| note.data.get(*key).and_then(Value::as_u64));

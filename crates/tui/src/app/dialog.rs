@@ -14,21 +14,22 @@ pub(crate) struct Dialog {
     options: Vec<Choice>,
     /// `None` while a key may still be meant for what was being typed when the question opened.
     pub(crate) chosen: Option<usize>,
-    /// The comment on the answer, or the answer itself in the user's own words, while it is typed.
+    /// The comment on the answer while it is typed, or the answer itself in the user's own words.
     pub(crate) comment: Option<Composer>,
-    /// The first line that is shown of the details.
+    /// The first visible line of the details.
     pub(crate) top: usize,
     /// The answers so far, where the agent asks for information.
     pub(crate) form: Option<Form>,
     /// The command or file as the user edited it: sent with an option that allows.
     pub(crate) edited: Option<String>,
-    /// What the edit changes in the file, as a unified diff.
+    /// The user's edit of the file, as a unified diff.
     pub(crate) edited_diff: Option<String>,
-    /// The user chose the option. One that was preselected must not go with a comment.
+    /// Whether the user chose the option. A preselected option must not be sent with a comment.
     is_selected: bool,
-    /// It opened just now and nobody can have read it: a key that is on its way was meant for something else.
+    /// The dialog opened just now and nobody can have read it: a key was meant for something else.
     pub(crate) is_fresh: bool,
-    /// The user was typing when it opened: letters may be the rest of that, so only digits and arrows choose.
+    /// Whether the user was typing when the dialog opened: letters may belong to that text, so only digits and arrows
+    /// choose.
     pub(super) ignores_letters: bool,
     /// This user answered it.
     pub(super) is_answered: bool,
@@ -65,11 +66,11 @@ impl Dialog {
             return self.require_choice();
         }
         self.begin_comment();
-        // A line end at the end would scroll the text out of its one row.
+        // A line break at the end would scroll the text out of its single row.
         self.comment.get_or_insert_default().paste(text.trim_end_matches(['\r', '\n']));
     }
 
-    /// The user types what was meant for something else: nothing is chosen before they choose.
+    /// The user's keys were meant for something else: clears the choice, so that the user must choose.
     pub(super) fn require_choice(&mut self) {
         (self.chosen, self.comment, self.ignores_letters) = (None, None, true);
     }
@@ -96,12 +97,12 @@ impl Dialog {
     /// Opens the field for the comment, with what was written before.
     pub(super) fn begin_comment(&mut self) {
         let written = self.form.as_ref().and_then(Form::part).map(|part| part.words.clone()).unwrap_or_default();
-        // Behind the last part there is nothing to comment on.
+        // The overview of a form has nothing to comment on.
         if self.comment.is_none() && self.form.as_ref().is_none_or(|form| form.part().is_some()) {
             self.comment = Some(Composer::with(&written));
             match &self.form {
                 Some(form) => self.chosen = form.rows(&self.question).iter().position(|row| *row == Row::OwnWords),
-                // A comment must not allow what nobody chose to allow.
+                // A comment must not allow anything that nobody chose to allow: select the option that denies.
                 None if !self.is_selected && self.chosen.is_some() => self.chosen = rejects(&self.question),
                 None => {}
             }
@@ -152,7 +153,7 @@ impl Dialog {
         written.join("\n")
     }
 
-    /// What the editor opens, if the answer can be edited.
+    /// The text that the editor opens, if the answer can be edited.
     pub(crate) fn content(&self) -> Option<String> {
         if !self.question.edits.contains(&Edit::NewContent) || allows(&self.question).is_none() {
             return None;
@@ -160,7 +161,7 @@ impl Dialog {
         self.edited.clone().or_else(|| self.original())
     }
 
-    /// The command or the file as the agent wants it.
+    /// The agent's version of the command or the file.
     fn original(&self) -> Option<String> {
         match &self.question.details {
             Details::Command { command, .. } => Some(command.clone()),
@@ -169,7 +170,7 @@ impl Dialog {
         }
     }
 
-    /// The user edited the command or the file: the question is asked again with that.
+    /// Applies the user's edit of the command or the file: the question is asked again with it.
     pub(super) fn edit(&mut self, text: String) {
         self.edited = Some(text).filter(|text| Some(text) != self.original().as_ref());
         self.edited_diff = match (&self.question.details, &self.edited) {
@@ -178,7 +179,7 @@ impl Dialog {
             }
             _ => None,
         };
-        // A rule is about the call as the agent wants it, so an edited answer with such an option would be refused.
+        // A rule is about the agent's original call, so an edited answer with such an option would be refused.
         let fits = |choice: &&Choice| self.edited.is_none() || choice.kind != ChoiceKind::AllowAlways;
         let options: Vec<Choice> = self.options.iter().filter(fits).cloned().collect();
         let was = self.chosen.and_then(|at| self.question.options.get(at).cloned());

@@ -12,7 +12,8 @@ pub(super) fn types_prompt(model: &Model) -> bool {
     !matches!(Focus::of(model), Focus::Overlay | Focus::Search | Focus::Comment | Focus::Question)
 }
 
-/// What may have the keyboard. A key goes to the first of them that is active; what it does not handle goes to the next.
+/// Parts of the screen that may have the keyboard. A key goes to the first active one; if that does not handle it, it
+/// goes to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Focus {
     /// The table of keys, a list or a page.
@@ -60,7 +61,7 @@ impl Focus {
         }
     }
 
-    /// What a key does here. `None` hands it on.
+    /// Handles a key. `None` passes it on to the next part.
     fn pressed(self, model: &mut Model, layout: &Layout, action: Action, is_repeat: bool) -> Option<Vec<Effect>> {
         match self {
             Self::Overlay => Some(overlay::pressed(model, layout, action)),

@@ -34,7 +34,7 @@ pub(crate) enum Row {
     Refuse,
 }
 
-/// What follows from a choice.
+/// The result of a choice.
 #[derive(Debug)]
 pub(super) enum FormStep {
     Stay,

@@ -1,4 +1,4 @@
-//! What a key does in the composer, when nothing else has the keyboard. Pure.
+//! Keys in the composer, when nothing else has the keyboard. Pure.
 
 use super::{Model, Overlay, Search, command, prompt};
 use crate::composer::{Erase, Move};

@@ -30,7 +30,7 @@ pub(crate) struct Picker {
     is_numbered: bool,
 }
 
-/// What choosing does.
+/// The effect of choosing an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Pick {
     Model(String),
@@ -85,7 +85,7 @@ impl Picker {
         self.rows.iter().filter(|(row, _)| row == item).nth(before).map(|(_, pick)| pick.clone())
     }
 
-    /// What a key chooses, if it chooses anything.
+    /// The entry that a key chooses, if any.
     fn pressed(&mut self, action: Action) -> Option<Pick> {
         match action {
             Action::Send | Action::Complete => return self.picked(),
@@ -120,7 +120,7 @@ pub(crate) fn row(shown: impl Into<String>, does: impl Into<String>, pick: Pick)
     (Item::new(shown, does), pick)
 }
 
-/// What a key does while something lies over the screen.
+/// Handles a key while an overlay is open.
 pub(super) fn pressed(model: &mut Model, layout: &Layout, action: Action) -> Vec<Effect> {
     let (rows, hidden) = (usize::from(layout.size.height), layout.hidden());
     let closes = matches!(action, Action::Interrupt | Action::Leave | Action::LeaveIfEmpty);

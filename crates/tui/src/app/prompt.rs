@@ -17,11 +17,11 @@ use crate::view::Layout;
 /// Extensions of files that are pictures.
 const PICTURES: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
 
-/// What is typed, and what helps to type it.
+/// The composer with its completions and history.
 #[derive(Debug, Default)]
 pub(crate) struct PromptInput {
     pub(crate) composer: Composer,
-    /// What was put into the composer because it was written for a question that closed.
+    /// Text that was put into the composer because it was written for a question that closed.
     pub(super) was_answer: Option<String>,
     pub(crate) history: History,
     pub(crate) completion: Option<Completion>,
@@ -32,7 +32,7 @@ pub(crate) struct PromptInput {
 }
 
 impl PromptInput {
-    /// What to complete at the cursor.
+    /// The word at the cursor to complete.
     fn wanted(&self) -> Option<Wanted> {
         complete::wanted(self.composer.text(), self.composer.cursor())
     }
@@ -50,7 +50,8 @@ impl PromptInput {
         }
     }
 
-    /// What a key does to the search in the history. Returns `false` if it ends the search and is for what was found.
+    /// Handles a key during a search of the history. Returns `false` if the key ends the search and is for the prompt
+    /// that was found.
     pub(super) fn pressed_in_search(&mut self, action: Action) -> bool {
         let (history, composer) = (&mut self.history, &mut self.composer);
         match action {
@@ -86,7 +87,7 @@ impl PromptInput {
         }
     }
 
-    /// Inserts a picture behind the words that follow its path.
+    /// Handles `/image PATH [WORDS]`: the words become the text of the prompt, and the picture follows them.
     fn put_picture(&mut self, argument: &str, images: Vec<Image>) -> Effect {
         let Path { path, rest } = complete::first_path(argument);
         self.composer = Composer::of(&Prompt { images, ..Prompt::text(rest.unwrap_or_default()) });
@@ -97,7 +98,7 @@ impl PromptInput {
     }
 }
 
-/// What a key does to the completions. `None` if it does nothing to them.
+/// Handles a key for the completions. `None` if the key does nothing to them.
 pub(super) fn pressed_in_completion(model: &mut Model, layout: &Layout, action: Action) -> Option<Vec<Effect>> {
     let prompt = &mut model.prompt;
     let completion = prompt.completion.as_mut()?;
@@ -195,7 +196,7 @@ pub(super) fn not_sent(model: &mut Model, prompt: &Prompt, why: String) {
         model.prompt.composer = Composer::of(prompt);
         model.status.show(why);
     } else {
-        // It may have arrived: `why` says so then.
+        // The prompt may have arrived: then `why` says so.
         model.status.show(format!("Up restores your prompt: {why}"));
     }
 }

@@ -32,20 +32,20 @@ impl Questions {
         all.filter(move |dialog| dialog.question.question_id == *id)
     }
 
-    /// This user answered it: what was written went with the answer.
+    /// The user's answer was sent, with everything that was written for it.
     pub(super) fn answered_here(&mut self, id: &QuestionId) {
         for dialog in self.dialogs(id) {
             (dialog.comment, dialog.form, dialog.edited, dialog.is_answered) = (None, None, None, true);
         }
     }
 
-    /// The question as it was left.
+    /// Takes out a dialog that the user turned away from.
     fn take_aside(&mut self, id: &QuestionId) -> Option<Dialog> {
         let at = self.aside.iter().position(|dialog| dialog.question.question_id == *id)?;
         Some(self.aside.remove(at))
     }
 
-    /// Does that to the chosen row of a form.
+    /// Applies `act` to the chosen row of a form.
     fn act_on_row(&mut self, act: impl FnOnce(&mut Form, Row, &Question) -> FormStep) -> Option<FormStep> {
         let Dialog { question, chosen, form, .. } = self.shown.as_mut()?;
         let form = form.as_mut()?;
@@ -60,7 +60,7 @@ pub(super) fn follow(model: &mut Model) -> Vec<Effect> {
     let questions = &mut model.questions;
     let is_closed = |dialog: &mut Dialog| !open.iter().any(|open| open.question_id == dialog.question.question_id);
     let mut closed: Vec<Dialog> = questions.aside.extract_if(.., is_closed).collect();
-    // What is typed now may still be meant for the one that closed.
+    // The user may still be typing an answer to the question that closed.
     let is_commenting = questions.shown.as_ref().is_some_and(|dialog| dialog.comment.is_some());
     let is_typing = !model.prompt.composer.is_empty() || is_commenting;
     let shown = questions.shown.take_if(is_closed);
@@ -75,7 +75,8 @@ pub(super) fn follow(model: &mut Model) -> Vec<Effect> {
     unsent::closed(model, closed)
 }
 
-/// What a key does to a question, whatever it is about and whether a comment is typed. `None` if it does nothing so far.
+/// Handles keys that do the same in every question, whether or not a comment is typed. `None` if the key is not one of
+/// them.
 fn pressed_in_any(model: &mut Model, layout: &Layout, action: Action) -> Option<Vec<Effect>> {
     if let Action::GoToQuestion(at) = action {
         go_to(model, at);
@@ -92,7 +93,7 @@ fn pressed_in_any(model: &mut Model, layout: &Layout, action: Action) -> Option<
     is_ignored.then(Vec::new)
 }
 
-/// What a key does while a comment is typed. `None` if it is not for the question.
+/// Handles a key while a comment is typed. `None` if the key is not for the question.
 pub(super) fn pressed_in_comment(model: &mut Model, layout: &Layout, action: Action) -> Option<Vec<Effect>> {
     if let Some(effects) = pressed_in_any(model, layout, action) {
         return Some(effects);
@@ -124,7 +125,7 @@ pub(super) fn pressed_in_comment(model: &mut Model, layout: &Layout, action: Act
         }
         Action::Interrupt => dialog.end_comment(),
         Action::Editor => return Some(edit(dialog)),
-        // What they do in the composer would not be seen now.
+        // Their effect in the composer would not be visible now.
         Action::Recall | Action::Complete => {}
         Action::Send => return Some(submit(model)),
         _ => return None,
@@ -132,7 +133,7 @@ pub(super) fn pressed_in_comment(model: &mut Model, layout: &Layout, action: Act
     Some(Vec::new())
 }
 
-/// What a key does to the question on the screen. `None` if it is not for it.
+/// Handles a key for the question on the screen. `None` if the key is not for it.
 pub(super) fn pressed(model: &mut Model, layout: &Layout, action: Action) -> Option<Vec<Effect>> {
     if let Some(effects) = pressed_in_any(model, layout, action) {
         return Some(effects);
@@ -172,7 +173,7 @@ fn submit(model: &mut Model) -> Vec<Effect> {
     }
 }
 
-/// Does that to the chosen row of a form, and goes on from there.
+/// Applies `act` to the chosen row of a form, and continues from there.
 fn act_on_row(model: &mut Model, act: impl FnOnce(&mut Form, Row, &Question) -> FormStep) -> Vec<Effect> {
     let step = model.questions.act_on_row(act).unwrap_or(FormStep::Stay);
     go_on(model, step)
@@ -220,14 +221,14 @@ fn turn(model: &mut Model, direction: Move) {
     go_to(model, next);
 }
 
-/// Shows that one of the open questions. The one that was shown is kept as it is.
+/// Shows one of the open questions, and keeps the previous one as it is.
 fn go_to(model: &mut Model, at: usize) {
     let (questions, open) = (&mut model.questions, model.session.state.questions.open());
     let Some(next) = open.get(at) else { return };
     if questions.shown.as_ref().is_some_and(|dialog| dialog.question.question_id == next.question_id) {
         return;
     }
-    // Whoever turns pages is not typing.
+    // A user who switches between questions is not typing.
     let begun = questions.take_aside(&next.question_id);
     let mut dialog = begun.unwrap_or_else(|| Dialog::new(next.clone(), &model.session.me, false));
     dialog.is_fresh = false;

@@ -46,7 +46,7 @@ impl Scrollback {
         (self.scroll, self.left, self.search) = (Scroll::Latest, None, None);
     }
 
-    /// The screen has another width. What is read stays in sight.
+    /// Adapts to a new width of the screen. The lines that the user reads stay visible.
     pub(super) fn resize(&mut self, from: Shape, columns: usize) {
         if from.columns == columns {
             return;
@@ -98,7 +98,7 @@ impl Scrollback {
         self.search.as_mut().is_some_and(|search| std::mem::take(&mut search.is_waiting))
     }
 
-    /// What a key does to the search. `None` if it does nothing to it.
+    /// Handles a key for the search. `None` if the key does nothing to it.
     pub(super) fn pressed(&mut self, action: Action, shape: Shape) -> Option<Vec<Effect>> {
         let search = self.search.as_mut()?;
         match action {

@@ -1,4 +1,4 @@
-//! What is shown to this user alone: notices on the screen, and notifications when they look elsewhere. Pure.
+//! Messages to this user alone: notices on the screen, and notifications when they look elsewhere. Pure.
 
 use crate::effect::Effect;
 use crate::keys::Action;

@@ -1,4 +1,4 @@
-//! What the user wrote for a question that closed before it was answered: it is not lost. Pure.
+//! Saves what the user wrote for a question that closed before it was answered. Pure.
 
 use std::path::PathBuf;
 
@@ -30,7 +30,8 @@ pub(super) fn closed(model: &mut Model, mut closed: Vec<Dialog>) -> Vec<Effect> 
     effects
 }
 
-/// Whether what is typed was written for a question. If so, the key that was to answer it must not send it as a prompt.
+/// Whether the text in the composer was written for a question. If so, the key that was to answer the question must not
+/// send the text as a prompt.
 pub(super) fn was_meant_as_answer(model: &mut Model) -> bool {
     let typed = model.prompt.composer.text();
     let was_answer = model.prompt.was_answer.take_if(|answer| begins_alike(typed, answer)).is_some();
@@ -40,7 +41,7 @@ pub(super) fn was_meant_as_answer(model: &mut Model) -> bool {
     was_answer
 }
 
-/// Whether a text is still that one, perhaps with another end.
+/// Whether a text still begins like that answer.
 fn begins_alike(text: &str, answer: &str) -> bool {
     let alike = text.bytes().zip(answer.bytes()).take_while(|(one, other)| one == other).count();
     2 * alike >= answer.len()
@@ -96,7 +97,7 @@ fn store_in_history(model: &mut Model, text: String, why: &str) {
     report(model, why, "Up restores what you wrote");
 }
 
-/// Shows it now, and in the transcript: a notice goes with the next key.
+/// Shows a notice, and adds it to the transcript: the notice disappears with the next key.
 pub(super) fn report(model: &mut Model, why: &str, words: &str) {
     model.scrollback.transcript.note(words.to_owned());
     model.status.show(format!("{why}: {words}"));

@@ -10,17 +10,17 @@ use crate::clean::clean_line;
 /// Maximum size of the output of a tool in memory. The log has all of it.
 const OUTPUT: usize = 256 * 1024;
 
-/// One thing that happened.
+/// A cell: one event, or several that belong together.
 #[derive(Debug)]
 pub(crate) enum Cell {
     User {
         text: String,
-        /// Another client than this one.
+        /// The client, if it is not this one.
         from: Option<ClientRef>,
         images: usize,
         nested: bool,
     },
-    /// What the agent writes.
+    /// Text of the agent.
     Text {
         kind: TextKind,
         text: String,
@@ -44,10 +44,10 @@ pub(crate) enum Cell {
     /// A waiting prompt was withdrawn.
     Withdrawn {
         by: Option<ClientRef>,
-        /// Its beginning, if it is known.
+        /// The beginning of the prompt, if it is known.
         begins: Option<String>,
     },
-    /// Nothing: it is shown in another cell, or was replaced.
+    /// An empty cell: its content is shown in another cell, or was replaced.
     Empty,
 }
 
@@ -58,7 +58,7 @@ pub(crate) enum TextKind {
 }
 
 impl Cell {
-    /// What the agent writes.
+    /// The text of the agent.
     pub(super) fn text(&self) -> &str {
         if let Self::Text { text, .. } = self { text } else { "" }
     }

@@ -98,7 +98,7 @@ impl Draw {
         }
     }
 
-    /// Who answered, and what: the user sees when somebody else was first.
+    /// The client that answered, and its answer: the user sees that somebody else was first.
     fn answered(self, ruling: &Ruling, question: Option<&Question>, own: bool) -> Vec<Line<'static>> {
         let (sign, style) = if ruling.kind.allows() { ("✓ ", self.theme.good()) } else { ("✗ ", self.theme.bad()) };
         let option = question.and_then(|question| question.choice(&ruling.selected_option_id));
@@ -118,7 +118,7 @@ impl Draw {
         self.block(&[Span::styled(sign.to_owned(), sign_style)], &clean(words), style)
     }
 
-    /// Text after these spans. The other lines are indented by two.
+    /// Text after these spans, with its other lines indented by two.
     fn block(self, first: &[Span<'static>], text: &str, style: Style) -> Vec<Line<'static>> {
         let mut lines = Vec::new();
         for (number, text) in text.split('\n').enumerate() {
@@ -200,7 +200,7 @@ impl Draw {
         if let Some(error) = &end.error {
             return error.clone();
         }
-        // What was read is in the files.
+        // The text that a tool read is in the files, so it is folded.
         let reads = matches!(tool.call.tool_kind, ToolKind::Read | ToolKind::Search) && !self.unfolded;
         match &end.result {
             _ if reads => String::new(),
@@ -245,7 +245,7 @@ impl Draw {
     }
 }
 
-/// The last characters of a line, at most that many. A program may have written over the beginning.
+/// The end of a line, of at most that many characters. A program may have overwritten the beginning.
 fn tail(line: &str, most: usize) -> &str {
     let from = line.char_indices().rev().nth(most.saturating_sub(1)).map_or(0, |(at, _)| at);
     &line[from..]

@@ -9,8 +9,8 @@ use super::scroll::{Scroll, Shape};
 use super::{Cell, Transcript};
 
 impl Transcript {
-    /// The next line before or after that place which has these words, in any case. Folded cells are searched too, and
-    /// unfolded where there is a match.
+    /// The next line, before or after that position, that contains these words in any case. Folded cells are searched
+    /// too, and unfolded if there is a match.
     pub(crate) fn find(
         &mut self,
         words: &str,
@@ -58,7 +58,7 @@ impl Transcript {
     }
 }
 
-/// Whether a line has these words, or they begin in it and end in the next.
+/// Whether a line contains these words, or its end and the next line's beginning do.
 fn has_words(lines: &[Line<'static>], at: usize, words: &str) -> bool {
     let lower = |at: usize| lines.get(at).map(|line| line.to_string().to_lowercase()).unwrap_or_default();
     let line = lower(at);
@@ -109,7 +109,7 @@ impl Cell {
             }
             Self::Changed(change) => has(&change.file_path) || change.diff.as_deref().is_some_and(has),
             Self::Plan(list) => list.items.iter().any(|TodoItem { text, .. }| has(text)),
-            // Short: their lines are searched.
+            // Short cells: their lines are searched.
             Self::Answered { .. }
             | Self::Error(_)
             | Self::Retry(_)

@@ -59,7 +59,7 @@ impl Transcript {
         self.first = Some(first);
     }
 
-    /// Applies the events here about things that began there.
+    /// Applies waiting events to the older calls, prompts and texts that they are about.
     fn follow_up(&mut self, older: &mut Self) {
         let tools: Vec<_> = self.orphans.tools.keys().filter(|id| older.tools.contains_key(*id)).cloned().collect();
         for id in tools {
@@ -98,7 +98,7 @@ impl Transcript {
         }
     }
 
-    /// Removes errors here that are shown there already.
+    /// Removes errors that the older events show already.
     fn show_error_once(&mut self, before: Option<String>) {
         for held in &mut self.cells {
             let error = if let Cell::TurnEnd(end) = &mut held.cell {
@@ -119,7 +119,7 @@ impl Transcript {
         self.last_error = self.last_error.take().or(before);
     }
 
-    /// Joins a text that began there and goes on here.
+    /// Joins a text that began in the older events and continues here.
     fn join(&mut self, older: &mut Self) {
         let (Some(before), Some(after)) = (&older.open_text, &self.orphans.open_text) else { return };
         if (&before.id, before.kind) != (&after.id, after.kind) {

@@ -1,4 +1,4 @@
-//! Which clients are this user, and so are not named on the screen. Pure.
+//! The clients that are this user, and so are not named on the screen. Pure.
 
 use multitap_event::{ClientId, ClientRef, Door};
 
@@ -35,7 +35,7 @@ impl OwnClients {
         self.joined |= client.client_id.as_ref().is_some_and(|id| self.ids.contains(id));
     }
 
-    /// The same before this screen joined.
+    /// The same clients, as before this screen joined.
     pub(super) fn earlier(&self) -> Self {
         Self { joined: false, ..self.clone() }
     }

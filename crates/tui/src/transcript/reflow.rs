@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use super::Transcript;
 use super::scroll::{Mark, Scroll, Shape};
 
-/// From one width to another.
+/// The change from one width to another.
 pub(crate) struct Reflow<'a> {
     transcript: &'a Transcript,
     from: Shape,
     to: Shape,
-    /// How many lines a cell had and has: laying out a long one is expensive.
+    /// Number of lines of a cell before and after: laying out a long cell is expensive.
     counted: HashMap<i64, (usize, usize)>,
 }
 

@@ -16,7 +16,7 @@ const REASONING_LINES: usize = 3;
 /// Stands before reasoning.
 const SIGN: &str = "∴ ";
 
-/// What lines are laid out for.
+/// The layout parameters of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RenderKey {
     /// Counts the changes of the cell, other than growth.
@@ -54,7 +54,7 @@ impl Rendered {
         Self { key, theme, lines }
     }
 
-    /// The same cell for another key. Of a long text only what is needed is laid out.
+    /// The cell for another key. Only the needed part of a long text is laid out.
     pub(super) fn rekeyed(self, cell: &Cell, key: RenderKey) -> Self {
         match self.lines {
             Lines::Growing(flow) if self.key.version == key.version => {

@@ -1,4 +1,4 @@
-//! Which part of a transcript is on the screen. Pure.
+//! The part of a transcript that is on the screen. Pure.
 
 use std::rc::Rc;
 
@@ -15,17 +15,17 @@ const NEAR: i64 = 250;
 /// Up to how many new lines are counted.
 pub(crate) const COUNTED: usize = 999;
 
-/// Which part is on the screen.
+/// The scroll position.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Scroll {
     /// The end, as it grows.
     #[default]
     Latest,
-    /// From that line of that cell on.
+    /// From a line of a cell on.
     At { cell: i64, line: usize },
 }
 
-/// What lines are laid out for.
+/// The layout parameters of lines.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) columns: usize,
@@ -33,7 +33,7 @@ pub(crate) struct Shape {
     pub(crate) theme: Theme,
 }
 
-/// Where the end was at that time.
+/// The position of the end at some moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(super) cell: i64,
@@ -67,7 +67,7 @@ impl Transcript {
         take(kept.insert(made), &held.cell)
     }
 
-    /// What is on a screen of that size.
+    /// The lines on a screen of that size.
     pub(crate) fn visible(&self, scroll: Scroll, shape: Shape) -> Vec<Line<'static>> {
         let (first, line) = match scroll {
             Scroll::At { .. } => self.settle(scroll, shape),
@@ -124,7 +124,7 @@ impl Transcript {
         }
     }
 
-    /// That place, or the last line of its cell, which may have become shorter.
+    /// The same place, or the last line of its cell, which may have become shorter.
     fn within(&self, (cell, line): (i64, usize), shape: Shape) -> (i64, usize) {
         (cell, line.min(self.lines(cell, shape).len().saturating_sub(1)))
     }

@@ -60,7 +60,7 @@ pub(super) fn items(items: &[Item], chosen: usize, rows: usize, columns: usize, 
     let name = names.map(|wide| if wide <= share || columns >= NARROW { wide.min(share) } else { 0 }).max();
     let name = name.unwrap_or_default();
     let line = |(at, (text, does)): (usize, &(String, String))| {
-        // Without room for both, the name matters more than what it does.
+        // Without room for both, the name matters more than the description.
         let most = if columns < NARROW || does.is_empty() { columns.saturating_sub(2) } else { name };
         let text = fit(text, most);
         let name = name.max(width(&text));

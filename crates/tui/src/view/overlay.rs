@@ -1,4 +1,4 @@
-//! What lies over the screen: a list to choose from, or a page to read.
+//! The overlay: a list to choose from, or a page to read.
 
 use ratatui::Frame;
 use ratatui::layout::{Rect, Size};
@@ -40,7 +40,7 @@ impl Content {
         if let Self::Lines(lines, room) = self { lines.len().saturating_sub(*room) } else { 0 }
     }
 
-    /// The lines from that one on, or from the first with which the last ones fill the room.
+    /// The lines from that one on, or the last lines that fill the room.
     pub(super) fn from(&self, top: usize) -> Vec<Line<'static>> {
         let Self::Lines(lines, _) = self else { return Vec::new() };
         lines[top.min(self.hidden())..].to_vec()

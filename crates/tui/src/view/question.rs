@@ -26,7 +26,7 @@ const EMPTY: usize = 4;
 /// Maximum rows of the list of open questions: four of them, and a rule.
 const LIST: usize = 5;
 
-/// What the dialog shows, and its number of rows.
+/// The content of the dialog, and its number of rows.
 #[derive(Debug)]
 pub(super) struct Content {
     /// The options in lines, each with the option it belongs to.
@@ -346,7 +346,7 @@ fn parent(model: &Model, tool: &ToolId) -> Option<String> {
     Some(parent.map_or_else(|| "unknown".to_owned(), |call| call.title.clone().unwrap_or(call.tool_name.clone())))
 }
 
-/// What would be done, with the user's edit.
+/// The call in question, with the user's edit.
 fn action(dialog: &Dialog, columns: usize, theme: Theme) -> Vec<Line<'static>> {
     let (question, edited) = (&dialog.question, dialog.edited.as_deref());
     let text = |words: &str, style| text(words, columns, style);

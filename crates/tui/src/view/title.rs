@@ -1,11 +1,11 @@
-//! The title of the window: what the session is about, and its state. It must not change with time: every change is
-//! written to the terminal.
+//! The title of the window: the subject of the session, and its state. It must not change with time, because every
+//! change is written to the terminal.
 
 use crate::app::Model;
 use crate::clean::clean_line;
 use crate::view::above::fit;
 
-/// Maximum width of what the session is about.
+/// Maximum width of the subject.
 const ABOUT: usize = 40;
 
 pub(crate) fn title(model: &Model) -> String {
