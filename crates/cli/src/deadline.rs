@@ -57,7 +57,7 @@ fn end() {
     let (done, is_done) = std::sync::mpsc::sync_channel(1);
     thread::spawn(move || {
         multitap_tui::restore_terminal();
-        done.send(()).ok(); // nobody waits any more
+        done.send(()).ok(); // `end` no longer waits
     });
     is_done.recv_timeout(GIVE_BACK).ok();
     thread::spawn(|| {

@@ -1,4 +1,4 @@
-//! The door beside a session: leads clients to the one session of this process.
+//! The door of a single session: leads clients to the one session of this process.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
@@ -81,7 +81,7 @@ impl Host for Shared {
     }
 
     fn open(&self, _: Wanted) -> Hosted<'_, Opened> {
-        // Only before it has begun: whoever comes later is led to it.
+        // Before the session has begun only: later requests are led to it.
         Box::pin(async { Err(Refusal::NotReady) })
     }
 
@@ -99,7 +99,7 @@ impl Host for Shared {
     }
 
     fn commands(&self) -> Hosted<'_, Option<Vec<AgentCommand>>> {
-        // Only before it has begun: later its agent is asked.
+        // Before the session has begun only: later its agent is asked.
         Box::pin(async { Err(Refusal::NotReady) })
     }
 

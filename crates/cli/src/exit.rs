@@ -49,7 +49,7 @@ impl Problem {
         Self { exit, message: message.into() }
     }
 
-    /// The request makes no sense.
+    /// The request is invalid.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(Exit::Usage, message)
     }

@@ -1,4 +1,4 @@
-//! The files of folders that clients complete names in, each list read once for a while.
+//! Lists of files for completing paths, one per folder, each reused for a while.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

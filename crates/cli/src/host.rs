@@ -72,7 +72,7 @@ pub(crate) fn about_log(error: &JournalError) -> String {
     with_file(error).unwrap_or_else(|| error.to_string())
 }
 
-/// The same, where the error does not name the file itself.
+/// The error with the path of the file, if the error does not contain it.
 fn with_file(error: &JournalError) -> Option<String> {
     use JournalError::{Full, Locked, Newer};
     let file = log_file().ok().filter(|_| matches!(error, Full | Locked | Newer { .. }))?;
@@ -134,8 +134,8 @@ impl Host {
         Ok(StartedSession { session: AgentSession::new(session, joined.feed), note })
     }
 
-    /// Opens a session that clients join at that address, as it changes, and programs of this user through a private
-    /// door; `place` is dropped when it ends.
+    /// Opens a session. Clients join it at that address, which may change; programs of this user join through a private
+    /// door. `place` is dropped when the session ends.
     pub(crate) async fn open_for_all(
         &self,
         open: Open,

@@ -1,4 +1,4 @@
-//! From the user's options to a session configuration: which agent, which program.
+//! Turns the user's options into a session configuration: which agent, which program, which settings.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -20,7 +20,7 @@ use crate::settings::{AgentChoice, Settings};
 /// Variables hidden from agents.
 pub(crate) const HIDDEN_ENV: [&str; 2] = [crate::token::VARIABLE, "MULTITAP_HANDED_OVER"];
 
-/// How long the ids of conversations are.
+/// Length of the id of a conversation.
 const UUID: usize = "01a1dee7-f796-7cb0-aa08-980d9e50d064".len();
 
 /// The folder a session works in.
@@ -58,7 +58,7 @@ pub(crate) fn agent(chosen: Option<&str>, settings: &Settings) -> Result<AgentKi
     }
     for (info, default) in AgentInfo::programs() {
         let program = program(info.agent, settings);
-        // Somebody who names a program wants that agent, or an error if it is missing.
+        // A user who names a program wants that agent, or an error if it is missing.
         if program.found.is_some() || program.named {
             return Ok(default.kind.clone());
         }
@@ -101,10 +101,10 @@ pub(crate) fn program(agent: AgentType, settings: &Settings) -> Chosen {
     Chosen { found: which::which(&wanted).ok(), wanted: wanted.to_string_lossy().into_owned(), named }
 }
 
-/// The same with its configured arguments and variables.
+/// The agent's program with its configured arguments and variables.
 pub(crate) fn agent_program(agent: AgentType, settings: &Settings) -> AgentProgram {
     let chosen = program(agent, settings);
-    // The adapter reports a missing default program best.
+    // The adapter has the best error message for a missing default program.
     let command = match chosen.found {
         Some(path) => path,
         None if chosen.named => chosen.wanted.into(),

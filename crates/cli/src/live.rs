@@ -73,7 +73,7 @@ pub(crate) struct Note {
     pub(crate) socket: Option<PathBuf>,
 }
 
-/// Whether clients can join a session that is live in that process.
+/// Whether clients can join the session, which is live in that process.
 pub(crate) fn takes_others(data: &Path, session: &SessionId, pid: u32) -> bool {
     // A killed process may have left its note behind.
     read(&place(data, session)).is_some_and(|note| note.pid == pid && (note.address.is_some() || note.socket.is_some()))
@@ -108,7 +108,7 @@ pub(crate) async fn clear_away(journal: &dyn Journal) {
         let is_over = found.iter().any(|record| record.id.as_str() == name && record.live.is_none());
         // Another process may have resumed it meanwhile, with a note of its own.
         if is_over && tokio::fs::read(&path).await.is_ok_and(|now| now == left) {
-            tokio::fs::remove_file(&path).await.ok(); // somebody else may have been quicker
+            tokio::fs::remove_file(&path).await.ok(); // another process may have removed it
             tokio::fs::remove_file(path.with_extension("sock")).await.ok(); // and its socket, if it had one
         }
     }

@@ -12,7 +12,7 @@ pub(crate) fn hint(run: &RunArgs) -> Option<String> {
     suggestion(run.words.as_deref().filter(|_| run.print.is_none())?)
 }
 
-/// The same for arguments that cannot be parsed: without the command its options are unknown.
+/// Like [`hint`], for arguments that cannot be parsed: without the command, its options are unknown.
 pub(crate) fn hint_of_unparsed(mut arguments: impl Iterator<Item = String>) -> Option<String> {
     suggestion(&arguments.nth(1)?)
 }

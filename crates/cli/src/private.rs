@@ -63,7 +63,7 @@ pub(crate) fn folders(data: &Path) -> Vec<PathBuf> {
     [data.join("run")].into_iter().chain(runtime.filter(|folder| folder.is_absolute())).collect()
 }
 
-/// The path of the socket: beside the note, or in a folder with a shorter name.
+/// The path of the socket: in the folder of the note, or in a folder with a shorter name.
 fn place(data: &Path, session: &SessionId) -> Result<(PathBuf, Option<TempDir>), DoorError> {
     let name = format!("{session}.sock");
     let usual = data.join("run").join(&name);

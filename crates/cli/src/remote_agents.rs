@@ -37,7 +37,7 @@ pub(crate) const NAME: &str = "a2a-server";
 const HOPS_FILE: &str = "--hops-file";
 /// Capacity of the pipe to the built-in agent, each way.
 const PIPE: usize = 64 * 1024;
-/// How much longer an agent waits for a call than the call takes.
+/// Time that an agent waits for a call beyond the limit of the call.
 const MARGIN: Duration = Duration::from_secs(10);
 /// Shorter values are not treated as secrets: they could be any word.
 const SHORTEST_SECRET: usize = 8;

@@ -90,7 +90,7 @@ fn copy(host: &Host, session: SessionId) -> EarlierEvents {
                 Err(error) => {
                     let message = format!("cannot read on in session {session} after event {after}: {error}");
                     let error = EventKind::Error(AgentError::new(AgentErrorKind::Unknown, message));
-                    drafts.send(Draft::new(Timestamp::now(), error)).await.ok(); // nobody may be left to hear
+                    drafts.send(Draft::new(Timestamp::now(), error)).await.ok(); // no receiver may be left
                     return;
                 }
             };
@@ -124,6 +124,6 @@ fn agents_own(host: &Host, config: &SessionConfig, folder: &Path) -> Option<Earl
                 }
             }
         });
-        read.await.ok(); // a reading that broke off has told what it could
+        read.await.ok(); // a reader that failed has already reported it
     }))
 }

@@ -63,7 +63,7 @@ pub(crate) struct Settings {
     pub(crate) a2a_servers: Vec<A2aServer>,
     pub(crate) a2a: A2a,
     pub(crate) terminal: TerminalPreferences,
-    /// What the user should know about the files; nothing to stop for.
+    /// Warnings about the files, for the user.
     pub(crate) warnings: Vec<String>,
     /// The files that were read.
     pub(crate) files: Vec<PathBuf>,

@@ -48,9 +48,9 @@ pub(crate) struct Agent {
     pub(crate) wanted: String,
 }
 
-/// What the built-in agent offers.
+/// The features of the built-in agent.
 const BUILTIN_FEATURES: AgentFeatures = AgentFeatures {
-    // It reports no prices, and resumes only at the end of a conversation.
+    // The built-in agent reports no prices, and resumes only at the end of a conversation.
     cost: false,
     resume_at_message: false,
     hooks: false,
@@ -95,7 +95,7 @@ pub(crate) async fn survey(settings: &Settings) -> Result<Vec<Agent>, Problem> {
 }
 
 impl Agent {
-    /// An agent of which nothing is known but its name and its features.
+    /// An agent of which only the name and the features are known.
     fn without_program(name: AgentType) -> Self {
         Self {
             name,
@@ -194,7 +194,7 @@ pub(crate) fn greeting(config: &SessionConfig, settings: &Settings) -> String {
     }
 }
 
-/// What bare `multitap` prints without a terminal.
+/// The output of bare `multitap` without a terminal.
 pub(crate) async fn welcome() -> Result<Exit, Problem> {
     let agents = survey(&load()?).await?;
     let mut text = format!("multitap {}: one session with any coding agent\n\n", env!("CARGO_PKG_VERSION"));

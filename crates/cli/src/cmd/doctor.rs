@@ -251,7 +251,7 @@ fn builtin_check(settings: &Settings) -> Check {
     }
 }
 
-/// What `--sandbox` can enforce for the built-in agent.
+/// Checks which parts of `--sandbox` can be enforced for the built-in agent.
 async fn shell_sandbox_check() -> Result<Check, Problem> {
     let folder = launch::folder(None).into_iter().collect::<Vec<_>>();
     let keeper = launch::keeper()?;

@@ -17,7 +17,7 @@ use crate::{door, host, token};
 
 /// URL path of MCP over HTTP.
 const PATH: &str = "/mcp";
-/// How much of a session's id its tool names contain.
+/// Number of characters of a session's id in the names of its tools.
 const SHORT_ID: usize = 13;
 /// Larger files are rejected.
 const LARGEST: u64 = 1024 * 1024;

@@ -176,7 +176,7 @@ async fn tell(kinds: &[EventKind], id: &SessionId, show: &mut Show, out: &mut Ou
     }
     text.push_str(&show.end());
     match out.write(&text).await {
-        // Nobody reads it: nothing else is lost.
+        // Nobody reads the output: nothing else is lost.
         Ok(()) | Err(Unwritten::ReaderGone) => None,
         Err(error) => Some(lost(&error)),
     }

@@ -56,8 +56,8 @@ pub(crate) fn sessions(args: SessionsArgs) -> Result<Exit, Problem> {
     }
 }
 
-/// The same for our own sessions, which include the built-in agent's. `None` if none of them matches: then an agent
-/// may have it.
+/// Runs the command on our own sessions, which include the built-in agent's. `None` if none of them matches: then an
+/// agent's store may have it.
 async fn of_ours(args: &SessionsArgs, folder: &Path) -> Result<Option<Exit>, Problem> {
     let ours = OwnSessions::open(args.agent.as_deref())?;
     let (id, all) = match &args.action {

@@ -36,7 +36,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     let mut signals = Signals::new()?;
     let _watch = Signals::let_go_in_time()?;
     let host = Host::open().await?;
-    // Logs would disturb the screen, and also what is printed after it: the store still logs while it closes.
+    // Logs would disturb the screen, and the output after it: the store still logs while it closes.
     if let Some(logs) = host::data().and_then(|data| ToFile::begin(&data.join("terminal.log"))) {
         logs.for_good();
     }
@@ -48,7 +48,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     let mut declined = Vec::new();
     let mut mode_left: Option<(AgentType, Mode)> = None;
     let exit = loop {
-        // It may ask about trust, and must not outlive its terminal.
+        // Finding the next session may ask about trust, and must stop when the terminal goes away.
         let found = tokio::select! {
             found = Next::find(&host, &wanted, prompt.take(), &mut lease, &mut declined) => found?,
             () = signals.next() => None,
@@ -65,7 +65,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
         } else {
             next.notes.iter().for_each(|note| out::say(&format!("multitap: {note}")));
         }
-        // Before the screen changes: a port that is in use is reported where it can be read.
+        // Done before the screen changes, so that the error for a port in use stays readable.
         let around = match &around {
             Some(around) => around.clone(),
             None => {

@@ -74,7 +74,7 @@ pub(crate) fn clear_leftovers(data: &Path) {
         let Some(lock) = File::open(folder.join(LOCK)).ok().filter(|_| is_ours) else { continue };
         match lock.try_lock() {
             Ok(()) => {
-                fs::remove_dir_all(&folder).ok(); // somebody else may have been quicker
+                fs::remove_dir_all(&folder).ok(); // another process may have removed it
             }
             Err(TryLockError::WouldBlock | TryLockError::Error(_)) => {}
         }

@@ -26,7 +26,7 @@ use crate::signals::Signals;
 
 /// After an interrupt: time limit for the agent to end its turn.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(3);
-/// And then: time limit for the agent to end.
+/// Then: time limit for the agent to end.
 const END_PATIENCE: Duration = Duration::from_secs(5);
 /// After an interrupt: time limit for the reader of stdout to take a last line.
 const WRITE_PATIENCE: Duration = Duration::from_secs(1);
@@ -55,7 +55,7 @@ pub(super) struct Headless<'a> {
     in_a_hurry: bool,
 }
 
-/// How the session was left.
+/// The state of a session after it was followed.
 pub(super) struct Left {
     pub(super) exit: Exit,
     /// The user interrupted twice: nothing may wait.
@@ -79,7 +79,7 @@ enum Cut {
     /// The output is lost.
     Unwritten(Unwritten),
     Interrupted,
-    /// The user interrupted, and nobody reads stdout.
+    /// The user interrupted, and stdout is blocked because nobody reads it.
     Stuck,
 }
 
@@ -340,7 +340,7 @@ impl<'a> Headless<'a> {
 enum Written {
     Undisturbed(Result<(), Unwritten>),
     Signalled(Result<(), Unwritten>),
-    /// A signal came, and nobody reads stdout.
+    /// A signal came, and stdout is blocked because nobody reads it.
     Stuck,
 }
 

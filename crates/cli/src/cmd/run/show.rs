@@ -22,7 +22,7 @@ pub(super) enum Show {
     Stream,
 }
 
-/// What to print for one event.
+/// The output for one event.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Shown {
     pub(super) stdout: String,
@@ -30,7 +30,7 @@ pub(super) struct Shown {
 }
 
 impl Show {
-    /// `to_terminal`: the answer goes to a screen, which must not be made to obey what an agent says.
+    /// `to_terminal`: the answer goes to a screen, which must not obey control characters of an agent.
     pub(super) fn new(format: OutputFormat, to_terminal: bool) -> Self {
         match format {
             OutputFormat::Text => Self::Text(Plain::new(to_terminal)),
@@ -51,7 +51,7 @@ impl Show {
         }
     }
 
-    /// What is left to print when the session is over.
+    /// The output that is left when the session is over.
     pub(super) fn end(&mut self) -> String {
         match self {
             Self::Text(plain) => plain.end_line(),

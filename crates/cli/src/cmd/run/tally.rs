@@ -4,7 +4,7 @@ use multitap_event::{AgentErrorKind, Event, EventKind, SessionEndReason, Severit
 
 use crate::exit::Exit;
 
-/// What counts for the exit code.
+/// The facts on which the exit code depends.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     /// The user or a signal ended the session.

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use crate::host::Host;
 
-/// Minimum idle time: whoever has just opened a session is about to send something.
+/// Minimum idle time: a client that has just opened a session is about to send something.
 const RESTED: Duration = Duration::from_secs(1);
 /// Time limit for a session to close.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::settings::{self, Settings};
 
-/// The folder of a session, as it really is: one that exists, in or under a root.
+/// The folder of a session, with links resolved. It must exist, and lie in or below a root.
 pub(super) fn workspace(wanted: Option<&Path>, roots: &[PathBuf]) -> Result<PathBuf, Refusal> {
     let refused = |why| Refusal::InvalidSetting { setting: "workspace_path".into(), why };
     let Some(wanted) = wanted else {
@@ -40,8 +40,8 @@ pub(super) fn is_inside(folder: &Path, roots: &[PathBuf]) -> bool {
     roots.iter().any(|root| real.starts_with(root)) && !real.components().any(|part| part == Component::ParentDir)
 }
 
-/// The agent of a session, in the words of `--agent`: one that this host knows by name, never a command of the client's.
-/// `own` is what this host was started with.
+/// The agent of a session, as `--agent` names it: one that this host knows by name, never a client's command. `own` is
+/// the agent that this host was started with.
 pub(super) fn agent(wanted: Option<&str>, own: Option<String>, settings: &Settings) -> Result<Option<String>, Refusal> {
     let Some(wanted) = wanted else { return Ok(own) };
     let own_command = own.as_ref().filter(|own| own.starts_with("acp:"));
@@ -62,8 +62,8 @@ pub(super) fn agent(wanted: Option<&str>, own: Option<String>, settings: &Settin
     }
 }
 
-/// The approval mode of a session: no more may run unasked than this host lets. `own` is the host's; one that did not
-/// choose asks.
+/// The approval mode of a session, which may not let more run without asking than the host's mode. `own` is the host's;
+/// without one, it counts as `ask`.
 pub(super) fn mode(word: &str, own: Option<&Mode>, agent: AgentType) -> Result<ApprovalMode, Refusal> {
     let refused = |why| Refusal::InvalidSetting { setting: "approval_mode".into(), why };
     let most = Mode::bound(own);

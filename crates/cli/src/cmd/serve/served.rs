@@ -121,7 +121,7 @@ impl Served {
 }
 
 impl Inner {
-    /// A place for one more session: a free one, or that of a session that rests.
+    /// Reserves a place for one more session: a free one, or that of an idle session.
     async fn place(&self) -> Result<OwnedSemaphorePermit, Refusal> {
         if let Ok(place) = self.places.clone().try_acquire_owned() {
             return Ok(place);
@@ -167,7 +167,7 @@ impl Inner {
         Ok(agents)
     }
 
-    /// The session that a client wishes for, as far as this host allows it.
+    /// The session that a client requests, as far as this host allows it.
     fn grant(&self, wanted: Wanted) -> Result<GrantedSession, Refusal> {
         let folder = request::workspace(wanted.open.cwd.as_deref(), &self.roots)?;
         let settings = settings::of(&folder, Trust::of(self.with.trust)).map_err(unfit)?;
@@ -191,7 +191,7 @@ impl Inner {
         Ok(GrantedSession { config, ceiling, notices })
     }
 
-    /// The same for a session that is kept: its agent, its folder, its conversation.
+    /// The same for a stored session, which keeps its agent, folder and conversation.
     fn grant_again(&self, record: &SessionRecord) -> Result<GrantedSession, Refusal> {
         let folder = request::workspace(record.folder.as_deref(), &self.roots)?;
         let settings = settings::of(&folder, Trust::of(self.with.trust)).map_err(unfit)?;
@@ -204,7 +204,7 @@ impl Inner {
         options.with.agent = agent;
         options.resume.clone_from(&record.about.native_id);
         let mut config = launch::config(&options, &settings, folder, None).map_err(unfit)?;
-        // A session that was opened in a stricter mode than this host's keeps it.
+        // A session that was opened in a stricter mode than the host's keeps that mode.
         let before = record.config.get("approvalMode").and_then(|mode| mode.as_str());
         let (agent, ceiling) = (config.agent.agent_type(), config.mode.clone());
         if let Some(Ok(mode)) = before.map(|word| request::mode(word, config.mode.as_ref(), agent)) {
@@ -300,7 +300,7 @@ impl fmt::Debug for Inner {
     }
 }
 
-/// Runs what reads files where it holds nobody up.
+/// Runs work that reads files on a thread that may block.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Refusal> + Send + 'static) -> Result<T, Refusal> {
     spawn_blocking(work).await.unwrap_or(Err(Refusal::ShuttingDown))
 }
@@ -311,7 +311,7 @@ fn unfit(problem: Problem) -> Refusal {
     trouble(problem.to_string())
 }
 
-/// It is not the client's fault.
+/// The host failed, not the client.
 fn trouble(message: String) -> Refusal {
     Refusal::AgentFailed { message }
 }

@@ -115,7 +115,7 @@ impl OwnSessions {
 
     /// Deletes it; the agent's own store is unchanged.
     pub(super) async fn forget(&self, record: &SessionRecord) -> Result<Exit, Problem> {
-        // After the deletion nobody could tell which process the note belongs to.
+        // Done before the deletion: without the session, the note's process would be unknown.
         live::clear_away(&self.log).await;
         self.log.remove(record.id.clone()).await.map_err(failed)?;
         out::say(&format!("deleted {}; {}'s own files stay", record.id, record.agent));

@@ -9,7 +9,7 @@ use multitap_tui::ReadBranch;
 /// Larger files are ignored.
 const MOST: u64 = 64 * 1024;
 
-/// What looks for it, each time it is asked.
+/// Returns the function that reads the branch each time it is called.
 pub(super) fn of(folder: Option<PathBuf>) -> ReadBranch {
     Arc::new(move || checked_out(folder.as_deref()?))
 }

@@ -12,7 +12,7 @@ use crate::words::short;
 /// A longer line is shown before it ends.
 const LONG_LINE: usize = 4096;
 
-/// What the formatting of later events depends on.
+/// State on which the formatting of later events depends.
 #[derive(Debug, Default)]
 pub(in crate::cmd::run) struct Plain {
     to_terminal: bool,
@@ -286,8 +286,8 @@ pub(in crate::cmd::run) fn with_native(error: &AgentError) -> String {
     }
 }
 
-/// Where an incomplete emoji, joined letter or line end may begin at the end of a text: an answer may be split
-/// anywhere.
+/// The index at the end of a text from which it may continue an emoji, a joined letter or a line ending: an answer may
+/// be split anywhere.
 fn open_end(text: &str) -> usize {
     const LONGEST: usize = 8;
     let may_join = |c: char| {
