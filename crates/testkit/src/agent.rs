@@ -1,4 +1,4 @@
-//! Agents in a test's hands: a `Launch` that starts no program, and the events that such agents send most.
+//! Agents controlled by a test: a `Launch` that starts no program, and the events that such agents send most often.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use multitap_event::{
 use multitap_hub::{Launch, Launching};
 use tokio::sync::mpsc;
 
-/// How many launched agents wait for the test at most.
+/// Maximum number of launched agents that wait for the test.
 const QUEUE: usize = 8;
 
 /// The agent's side of a link, and what the agent was launched with.
@@ -36,7 +36,7 @@ impl ScriptedLaunch {
         (Arc::new(Self { agents, steers: false, silent: AtomicBool::new(false) }), launched)
     }
 
-    /// The same for agents that can be steered.
+    /// Like [`Self::new`], for agents that can be steered.
     pub fn steering() -> (Arc<Self>, mpsc::Receiver<LaunchedAgent>) {
         let (agents, launched) = mpsc::channel(QUEUE);
         (Arc::new(Self { agents, steers: true, silent: AtomicBool::new(false) }), launched)

@@ -1,4 +1,4 @@
-//! The real CLIs, pinned: which package and version, where they are kept, which file to run.
+//! The pinned CLIs: their packages and versions, where they are stored, and which file to run.
 //!
 //! They live in a cache folder outside the repository, one folder for each package and version, so that
 //! a second clone does not fetch them again. Nothing here runs them.
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// A CLI from npm at the version the tests were written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cli {
-    /// Our word for it.
+    /// Our name for it.
     pub agent: &'static str,
     pub package: &'static str,
     pub version: &'static str,
@@ -24,23 +24,23 @@ pub const CODEX: Cli = Cli { agent: "codex", package: "@openai/codex", version: 
 /// Gemini CLI: a JavaScript bundle that starts with `node`.
 pub const GEMINI: Cli = Cli { agent: "gemini", package: "@google/gemini-cli", version: "0.61.0" };
 
-/// Claude as an agent that speaks ACP: the one by which any such agent is tried.
+/// Claude as an agent that speaks ACP; it stands for all such agents in tests.
 pub const CLAUDE_ACP: Cli =
     Cli { agent: "claude-agent-acp", package: "@agentclientprotocol/claude-agent-acp", version: "0.99.0" };
 
-/// The MCP server with one of everything that servers can do.
+/// The MCP server that offers one of everything that servers can offer.
 pub const MCP_EVERYTHING: Cli =
     Cli { agent: "mcp-server-everything", package: "@modelcontextprotocol/server-everything", version: "2026.8.31" };
 
-/// The MCP Inspector, whose command line lists and calls tools as people would.
+/// The MCP Inspector, whose command line lists and calls tools.
 pub const MCP_INSPECTOR: Cli =
     Cli { agent: "mcp-inspector", package: "@modelcontextprotocol/inspector", version: "2.12.0" };
 
-/// The scenarios by which MCP servers are checked against the specification.
+/// Scenarios that check MCP servers against the specification.
 pub const MCP_CONFORMANCE: Cli =
     Cli { agent: "conformance", package: "@modelcontextprotocol/conformance", version: "0.2.0-alpha.12" };
 
-/// A Node.js that is new enough for the MCP tools: they need 22, and the CLIs do with 20.
+/// A Node.js for the MCP tools: they need version 22, while 20 is enough for the CLIs.
 pub const NODE: Cli = Cli {
     agent: "node",
     package: if cfg!(target_os = "macos") {
@@ -70,7 +70,7 @@ impl Cli {
         Some(cache_folder()?.join(format!("{name}-{}", self.version)))
     }
 
-    /// Where the program is or would be; none if there is no build for this machine.
+    /// The path of the program; `None` if there is no build for this machine.
     #[must_use]
     pub fn program(&self) -> Option<PathBuf> {
         let program = match self.agent {
@@ -128,7 +128,7 @@ fn platform() -> Option<&'static str> {
     }
 }
 
-/// Rust's name for this machine, as Codex builds for it.
+/// The target triple of this machine, as in Codex's packages.
 fn target() -> Option<&'static str> {
     match (env::consts::OS, env::consts::ARCH) {
         ("linux", "x86_64") => Some("x86_64-unknown-linux-musl"),

@@ -1,5 +1,5 @@
-//! Fake agents: small shell programs that fail in every way a real one can, and one that speaks
-//! Claude Code's dialect just enough to come to a turn.
+//! Fake agents: small shell programs that fail in every way a real one can, and one that speaks enough of Claude Code's
+//! dialect to run a turn.
 //!
 //! POSIX sh only, so that they run wherever the tests do.
 
@@ -21,7 +21,7 @@ pub struct Fake {
 }
 
 impl Fake {
-    /// A path where there is no program.
+    /// A path without a program.
     pub fn missing() -> Result<Self> {
         Self::folder("missing")
     }
@@ -33,34 +33,34 @@ impl Fake {
         Ok(fake)
     }
 
-    /// Ends at once with this code, after saying this on stderr.
+    /// Ends at once with this code, after printing this on stderr.
     pub fn exits(code: u8, stderr: &str) -> Result<Self> {
         Self::shell("exits", &format!("printf '%s\\n' {} >&2\nexit {code}\n", quote(stderr)))
     }
 
-    /// Starts, reads nothing, says nothing, and ignores the gentler signals.
+    /// Starts, reads nothing, prints nothing, and ignores SIGINT and SIGTERM.
     pub fn hangs() -> Result<Self> {
         Self::shell("hangs", "trap '' INT TERM\nwhile :; do sleep 1; done\n")
     }
 
-    /// Starts, says nothing, and lives until its input ends.
+    /// Starts, prints nothing, and runs until its input ends.
     pub fn silent() -> Result<Self> {
         Self::shell("silent", "while IFS= read -r line; do :; done\n")
     }
 
-    /// Closes its stdout at once and lives on.
+    /// Closes its stdout at once and continues to run.
     pub fn closes_stdout() -> Result<Self> {
         Self::shell("closes-stdout", "exec >&-\nwhile :; do sleep 1; done\n")
     }
 
-    /// Any shell text, without the first line.
+    /// A program with this shell text, which needs no `#!` line.
     pub fn shell(name: &str, text: &str) -> Result<Self> {
         let fake = Self::folder(name)?;
         executable(&fake.program(), &format!("#!/bin/sh\n{text}"))?;
         Ok(fake)
     }
 
-    /// An MCP server on stdio with the tools `echo` (says its `message` again), `fail` and `pic` (a picture).
+    /// An MCP server on stdio with the tools `echo` (returns its `message`), `fail` and `pic` (an image).
     pub fn mcp() -> Result<Self> {
         Self::shell("mcp", MCP)
     }
@@ -83,7 +83,7 @@ impl Fake {
         self.folder.path()
     }
 
-    /// What a [`FakeClaude`] was told, line by line, the arguments first. Empty before it was started.
+    /// The input of a [`FakeClaude`], line by line, after its arguments. Empty before it was started.
     pub fn heard(&self) -> Result<Vec<String>> {
         let path = self.path().join("heard");
         if !path.exists() {
@@ -104,13 +104,13 @@ impl Fake {
 pub enum Act {
     /// Prints a line.
     Line(String),
-    /// Prints a line that is no JSON.
+    /// Prints a line that is not JSON.
     Garbage,
     /// Prints a line of this many mebibytes.
     LongLine { mebibytes: usize },
-    /// Prints a line that is no UTF-8.
+    /// Prints a line that is not UTF-8.
     InvalidUtf8,
-    /// Says something on stderr.
+    /// Prints this on stderr.
     Stderr(String),
     /// Ends with this code.
     Exit(u8),
@@ -159,7 +159,7 @@ pub struct FakeClaude {
 }
 
 impl FakeClaude {
-    /// Done at the start, before anything is read.
+    /// Steps to run at the start, before anything is read.
     #[must_use]
     pub fn first(mut self, acts: impl IntoIterator<Item = Act>) -> Self {
         self.before = acts.into_iter().collect();
@@ -173,13 +173,13 @@ impl FakeClaude {
         self
     }
 
-    /// A whole turn that says this.
+    /// A whole turn that answers with this text.
     #[must_use]
     pub fn says(self, text: &str) -> Self {
         self.turn([init().into(), assistant(text).into(), result(text).into()])
     }
 
-    /// What `--version` prints; the pinned one if not given.
+    /// The output of `--version`; by default the pinned version.
     #[must_use]
     pub fn version(mut self, version: &str) -> Self {
         self.version = Some(version.to_owned());
@@ -249,7 +249,7 @@ while IFS= read -r line; do
 done
 "#;
 
-/// Enough of an MCP server: the id is the last in a line, since parameters may hold one of their own.
+/// A minimal MCP server. It takes the last id in a line, since the parameters may contain another one.
 const MCP: &str = r#"
 answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
 while IFS= read -r line; do
@@ -281,7 +281,7 @@ done
 /// The session id in the lines below.
 pub const SESSION: &str = "6df1cbe0-ffc2-44f2-a7a3-cdc9ab09997b";
 
-/// The answer to `initialize`, cut to what a driver reads.
+/// The answer to `initialize`, reduced to what a driver reads.
 fn initialized() -> Value {
     json!({
         "commands": [{"name": "compact", "description": "Compact the conversation", "argumentHint": "", "builtin": true}],
@@ -307,7 +307,7 @@ pub fn init() -> Value {
     })
 }
 
-/// A line of text by the agent.
+/// A line with text of the agent.
 #[must_use]
 pub fn assistant(text: &str) -> Value {
     let message = json!({
@@ -321,7 +321,7 @@ pub fn assistant(text: &str) -> Value {
     })
 }
 
-/// The line that ends a turn well.
+/// The line that completes a turn.
 #[must_use]
 pub fn result(text: &str) -> Value {
     json!({

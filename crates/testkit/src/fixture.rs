@@ -1,4 +1,4 @@
-//! Recordings of real CLIs: what went over their pipes, line by line.
+//! Recordings of real CLIs: every line on their pipes.
 //!
 //! A file is JSON lines. The first gives the command line, folder and exit; every further one is a line on a
 //! pipe, with its time and direction. They live with the adapters, in `tests/fixtures/AGENT/VERSION/CASE.jsonl`.
@@ -30,7 +30,7 @@ pub struct Fixture {
 #[serde(untagged)]
 pub enum Exit {
     Code(i32),
-    /// In words, where a number does not say it.
+    /// A description, if there is no number.
     Told(String),
     Unknown,
 }
@@ -41,29 +41,29 @@ pub struct Line {
     /// Seconds since the start.
     pub t: f64,
     pub dir: Direction,
-    /// Without its line end.
+    /// The line without its line ending.
     pub line: String,
 }
 
-/// Which way a line went.
+/// The direction of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
     /// To the program; the end of input is [`END_OF_INPUT`].
     In,
-    /// To the program, which no longer read.
+    /// To the program, which no longer reads.
     InError,
     /// Its stdout.
     Out,
     /// Its stderr.
     Err,
-    /// A signal it was sent, by number.
+    /// A signal sent to the program, by number.
     Signal,
     /// A remark of the recorder.
     Note,
 }
 
-/// How the end of input is written.
+/// The text that stands for the end of input.
 pub const END_OF_INPUT: &str = "<EOF>";
 
 /// The first line of a file.
@@ -79,7 +79,7 @@ struct Head {
 const HEAD: &str = "args";
 
 impl Fixture {
-    /// Reads one file; agent, version and case are told by its path.
+    /// Reads one file. Its path contains agent, version and case.
     pub fn load(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
         let owned = |name: Option<&OsStr>| name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -125,7 +125,7 @@ impl Fixture {
         Ok(text)
     }
 
-    /// Writes it below `root`, where [`Fixture::load`] finds its names again.
+    /// Writes it below `root`, in the folders that [`Fixture::load`] reads the names from.
     pub fn save(&self, root: &Path) -> Result<PathBuf> {
         let folder = root.join(&self.agent).join(&self.version);
         fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
@@ -149,7 +149,7 @@ impl Fixture {
         self.way(Direction::In).filter(|line| *line != END_OF_INPUT)
     }
 
-    /// Its stdout as JSON; lines that are not JSON are left out.
+    /// The lines of stdout as JSON; lines that are not JSON are left out.
     pub fn messages(&self) -> impl Iterator<Item = Value> {
         self.stdout().filter_map(|line| serde_json::from_str(line).ok())
     }
@@ -169,7 +169,7 @@ impl Fixture {
     }
 }
 
-/// Where this repository keeps its recordings.
+/// The folder of this repository's recordings.
 #[must_use]
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../adapter/tests/fixtures")
@@ -186,8 +186,8 @@ pub fn case(agent: &str, case: &str) -> Result<Fixture> {
     found.with_context(|| format!("no recording {case} of {agent}"))
 }
 
-/// Every recording in the version folders below an agent's folder. Files that are no recordings, such as the
-/// log of an MCP server beside one, are left out.
+/// Every recording in the version folders below an agent's folder. Other files, such as the log of an MCP server, are
+/// skipped.
 pub fn all_below(folder: &Path) -> Result<Vec<Fixture>> {
     let mut fixtures = Vec::new();
     for version in entries(folder)?.into_iter().filter(|path| path.is_dir()) {

@@ -1,5 +1,5 @@
-//! A client that writes its requests by hand and reads answers byte by byte: what no library would send has to be
-//! refused too, and what libraries tidy away has to be seen. One request a connection; only to this machine.
+//! A minimal HTTP client that sends requests byte by byte, also invalid ones, and shows responses as they are. One
+//! request per connection; only to this machine.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
 
-/// How long an answer may take; nothing waits this long when all is well.
+/// Time limit for a response; nothing takes this long unless it fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Where requests go.
@@ -24,7 +24,7 @@ impl HttpClient {
         Self { port, headers: Vec::new() }
     }
 
-    /// The same, with one more header on every request. It replaces an earlier one of that name.
+    /// A copy of the client with one more header on every request. It replaces an earlier one of that name.
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.headers.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
@@ -32,7 +32,7 @@ impl HttpClient {
         self
     }
 
-    /// Sends a request; what is in the body may be anything.
+    /// Sends a request with any bytes as the body.
     pub fn send(&self, method: &str, path: &str, body: &[u8]) -> Result<Response> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).context("connect")?;
         stream.set_read_timeout(Some(PATIENCE)).context("set the patience")?;
@@ -49,7 +49,7 @@ impl HttpClient {
         }
         head += "Connection: close\r\n\r\n";
         stream.write_all(head.as_bytes()).context("send the head")?;
-        // Who refuses a long body need not read it: the answer says why.
+        // A server that refuses a long body need not read it: the response says why.
         stream.write_all(body).ok();
         Response::read(stream)
     }
@@ -69,7 +69,7 @@ impl HttpClient {
         self.post("/", &json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }))
     }
 
-    /// The same; its answer, `result` or `error` and all. An answer that is a stream has to be one event.
+    /// Sends a call and returns its whole answer, with `result` or `error`. A streamed answer must be one event.
     pub fn answer(&self, method: &str, params: &Value) -> Result<Value> {
         let response = self.call(method, params)?;
         if !response.is_stream() {
@@ -81,7 +81,7 @@ impl HttpClient {
     }
 }
 
-/// What comes back, as it comes.
+/// A response, read as it comes.
 #[derive(Debug)]
 pub struct Response {
     pub status: u16,
@@ -102,7 +102,7 @@ struct Body {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SseEvent {
     pub id: Option<String>,
-    /// Its data, to the letter.
+    /// The data of the event, unchanged.
     pub data: String,
     pub json: Value,
 }
@@ -139,7 +139,7 @@ impl Response {
         self.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"))
     }
 
-    /// All of the body.
+    /// The whole body.
     pub fn text(mut self) -> Result<String> {
         let mut bytes = Vec::new();
         while let Some(byte) = self.body.next()? {
@@ -153,7 +153,7 @@ impl Response {
         serde_json::from_str(&text).with_context(|| format!("not JSON: {text}"))
     }
 
-    /// The next event of a stream; nothing at its end. Comments are passed over.
+    /// The next event of a stream; `None` at its end. Skips comments.
     pub fn event(&mut self) -> Result<Option<SseEvent>> {
         let (mut id, mut data) = (None, None);
         loop {
@@ -174,7 +174,7 @@ impl Response {
         }
     }
 
-    /// All that is left of a stream, to its end.
+    /// Reads the rest of a stream.
     pub fn events(mut self) -> Result<Vec<SseEvent>> {
         let mut events = Vec::new();
         while let Some(event) = self.event()? {
@@ -218,7 +218,7 @@ impl Body {
             return Ok(());
         }
         let mut line = String::new();
-        // A chunk ends with a line end of its own.
+        // A line break ends a chunk.
         while line.trim().is_empty() {
             line.clear();
             ensure!(self.input.read_line(&mut line).context("read the body")? > 0, "truncated between two chunks");

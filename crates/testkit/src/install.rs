@@ -1,4 +1,4 @@
-//! Putting the pinned programs into the cache folder.
+//! Installs the pinned programs into the cache folder.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::cli::{self, Cli};
 
-/// Installs a CLI unless it is there, and returns its program. Nothing if it is not built for this machine.
+/// Installs a CLI unless it is there, and returns its program; `None` if there is no build for this machine.
 pub fn install(cli: Cli) -> Result<Option<PathBuf>> {
     let (Some(folder), Some(program)) = (cli.folder(), cli.program()) else { return Ok(None) };
     into(&folder, &program, |draft| npm(cli.package, cli.version, draft))?;
@@ -28,7 +28,7 @@ pub(crate) fn into(folder: &Path, program: &Path, fill: impl FnOnce(&Path) -> Re
     let lock = File::create(cache.join(".lock")).context("make the lock of the cache folder")?;
     lock.lock().context("lock the cache folder")?;
     if program.is_file() {
-        return Ok(()); // somebody else did while we waited
+        return Ok(()); // another process installed it while we waited
     }
     let draft = tempfile::Builder::new().prefix(".installing-").tempdir_in(&cache).context("make a folder")?;
     fill(draft.path())?;
@@ -40,9 +40,9 @@ pub(crate) fn into(folder: &Path, program: &Path, fill: impl FnOnce(&Path) -> Re
     fs::rename(draft.keep(), folder).with_context(|| format!("move it to {}", folder.display()))
 }
 
-/// A package from npm. No scripts are run: the native programs come ready in their packages.
+/// Installs a package from npm. No scripts run: the packages contain the native programs.
 pub(crate) fn npm(package: &str, version: &str, folder: &Path) -> Result<()> {
-    // Without a manifest of its own npm would look for one in the folders above.
+    // Without its own manifest, npm would use one in a folder above.
     fs::write(folder.join("package.json"), "{\"private\":true}\n").context("write package.json")?;
     let package = format!("{package}@{version}");
     let status = crate::command(OsStr::new("npm"))

@@ -1,4 +1,4 @@
-//! Whether a test may drive a real CLI or another peer, decided in one place.
+//! Decides whether a test may run a real CLI or another peer.
 //!
 //! Plain `cargo test` must pass on a machine without them, so a test that needs one begins with
 //! `let Some(claude) = interop::claude() else { return };`. What happens then is up to `MULTITAP_INTEROP`:
@@ -59,7 +59,7 @@ pub fn mcp_inspector() -> Option<[PathBuf; 2]> {
     Some([find(NODE)?, find(MCP_INSPECTOR)?])
 }
 
-/// The conformance scenarios of MCP with the Node.js that runs them, if this test may drive them.
+/// The MCP conformance scenarios, and the Node.js that runs them, if this test may run them.
 #[must_use]
 pub fn mcp_conformance() -> Option<[PathBuf; 2]> {
     Some([find(NODE)?, find(MCP_CONFORMANCE)?])
@@ -86,7 +86,7 @@ pub fn peer(kind: peer::Kind) -> Option<PathBuf> {
     judge(kind.title(), &kind.place())
 }
 
-/// tmux, for tests that need a real terminal: run wherever it is installed.
+/// tmux, for tests that need a real terminal. Such tests run wherever it is installed.
 ///
 /// # Panics
 ///
@@ -120,12 +120,12 @@ enum Verdict {
     Fail,
 }
 
-/// Where a program is on this machine.
+/// Where a program is installed on this machine.
 #[derive(Debug)]
 pub(crate) enum Place {
     Here(PathBuf),
     NotInstalled,
-    /// It cannot be installed here, for this reason.
+    /// The program cannot be installed here, for this reason.
     Cannot(&'static str),
 }
 
@@ -154,7 +154,7 @@ fn skip(what: &str, why: &str) {
     }
     if let Some(path) = env::var_os(SKIPS) {
         let file = OpenOptions::new().create(true).append(true).open(path);
-        // If it cannot be noted, it was still printed.
+        // The note was printed, even if it cannot be written here.
         file.and_then(|mut file| file.write_all(format!("{note}\n").as_bytes())).ok();
     }
 }

@@ -41,7 +41,7 @@ pub mod ws;
 pub use self::scratch::{MARKER, Scratch};
 pub use self::shell::executable;
 
-/// The one place where tests start a program without our own supervision: what they start is under test.
+/// The only function that starts programs in tests without our own supervision, which is under test.
 #[expect(clippy::disallowed_methods, reason = "what tests start must not be started by the code under test")]
 pub(crate) fn command(program: &std::ffi::OsStr) -> std::process::Command {
     std::process::Command::new(program)

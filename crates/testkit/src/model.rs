@@ -38,9 +38,9 @@ pub use self::tool::Tool;
 
 /// Largest request body; a conversation with images fits.
 const MAX_BODY: usize = 64 * 1024 * 1024;
-/// How much of a tool's result the model repeats.
+/// Maximum length of a tool's result that the model repeats.
 const REPEATED: usize = 200;
-/// What requests beside the conversation are answered with unless the script says otherwise.
+/// The answer to requests outside the conversation, unless the script says otherwise.
 const SIDE_TEXT: &str = "Scripted session";
 
 /// The model APIs.
@@ -63,7 +63,7 @@ pub struct ModelServer {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the connections and the test share.
+/// State that the connections and the test share.
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
@@ -77,7 +77,7 @@ struct State {
     queue: VecDeque<Reply>,
     side_text: Option<String>,
     requests: Vec<Request>,
-    /// How often each message was answered by its own directives, and for which of its replies.
+    /// How often each message was answered by its own directives, per reply.
     attempts: HashMap<(String, usize), usize>,
 }
 
@@ -125,13 +125,13 @@ impl ModelServer {
         self.shared.state().queue.push_back(reply);
     }
 
-    /// How many scripted replies nobody has asked for yet.
+    /// Number of scripted replies that were not requested yet.
     #[must_use]
     pub fn queued(&self) -> usize {
         self.shared.state().queue.len()
     }
 
-    /// Everything that was asked so far, in order.
+    /// All requests so far, in order.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.shared.state().requests.clone()
@@ -202,7 +202,7 @@ impl Shared {
     }
 }
 
-/// Counts one reply as hanging for as long as it lives.
+/// Counts one reply as hanging while it exists.
 struct Hanging<'a>(&'a watch::Sender<Progress>);
 
 impl<'a> Hanging<'a> {
@@ -253,7 +253,7 @@ fn plain(headers: &HeaderMap) -> BTreeMap<String, String> {
 }
 
 impl State {
-    /// What the model says to this; nothing if it is no model call.
+    /// The model's reply to a request; `None` if it is no model call.
     fn answer(&mut self, request: &Request) -> Option<Reply> {
         match request.role {
             Role::Other => None,
@@ -271,7 +271,7 @@ impl State {
         }
     }
 
-    /// The first scripted reply that is for this request.
+    /// The first scripted reply for this request.
     fn queued(&mut self, request: &Request) -> Option<Reply> {
         let text = request.last_user_text();
         let fits = |reply: &Reply| match &reply.asked {
@@ -296,7 +296,7 @@ impl State {
         match request.tool_results().last() {
             Some(result) => Reply::text(&format!("tool said: {}", cut(&result.text))),
             None if turn == 0 => Reply::text(&format!("you said: {}", cut(&text))),
-            // The CLI told the model something by itself.
+            // The CLI itself sent a message to the model.
             None => Reply::text("noted"),
         }
     }
@@ -353,12 +353,12 @@ fn refuse(api: Api, refusal: &Refusal) -> Response {
     response
 }
 
-/// The header that vendors name a request by.
+/// The header with which vendors identify a request.
 fn request_id() -> [(&'static str, String); 1] {
     [("request-id", fresh_id("req"))]
 }
 
-/// An id that no other answer has, not even one of an earlier server.
+/// An id that no other answer has, even from an earlier server.
 fn fresh_id(prefix: &str) -> String {
     let mut id = uuid::Uuid::new_v4().simple().to_string();
     id.truncate(24);

@@ -1,4 +1,4 @@
-//! Peers: A2A clients that others wrote, and a browser, each a process that a test talks to in lines of JSON.
+//! Peers: A2A clients of other projects, and a browser. Each is a process that a test controls by lines of JSON.
 //!
 //! The programs stand in `peers/`; each drives its SDK as it comes. A test begins with
 //! `if interop::peer(Kind::JsV1).is_none() { return }`, starts one, asks for the `card` of a server, and goes on with
@@ -40,9 +40,9 @@ use crate::wait;
 pub use self::kind::{Binding, Installed, Kind};
 pub use self::sample::SampleAgent;
 
-/// How long a peer may be silent on a busy machine.
+/// Time limit for a peer's answer on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long it may take to end by itself.
+/// Time limit for a peer to end by itself.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// A peer that runs. It ends when this is dropped.
@@ -53,16 +53,16 @@ pub struct Peer {
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
     stderr: Option<JoinHandle<String>>,
-    /// What came for each call and was not looked at yet.
+    /// Messages for each call that nobody has looked at yet.
     said: BTreeMap<u64, VecDeque<Said>>,
     last: u64,
 }
 
-/// A command under way.
+/// A running command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call(u64);
 
-/// What a peer says about a call.
+/// A message of a peer about a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Said {
     /// More may come.
@@ -92,7 +92,7 @@ impl Peer {
         });
         let stderr = std::thread::spawn(move || {
             let mut bytes = Vec::new();
-            stderr.and_then(|mut pipe| pipe.read_to_end(&mut bytes).ok()); // what came before an error is enough
+            stderr.and_then(|mut pipe| pipe.read_to_end(&mut bytes).ok()); // everything before an error is enough
             String::from_utf8_lossy(&bytes).into_owned()
         });
         let stdin = child.stdin.take();
@@ -104,7 +104,7 @@ impl Peer {
         self.kind
     }
 
-    /// Gives it a command; others may be under way.
+    /// Sends it a command; others may be running.
     pub fn begin(&mut self, what: &str, args: Value) -> Result<Call> {
         let Value::Object(mut line) = args else { bail!("the arguments of {what} are an object") };
         self.last += 1;
@@ -119,7 +119,7 @@ impl Peer {
         }
     }
 
-    /// The next that it says about a call.
+    /// Its next message about a call.
     pub fn next(&mut self, call: Call) -> Result<Said> {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -150,7 +150,7 @@ impl Peer {
         }
     }
 
-    /// A command that is to fail, and its error.
+    /// Runs a command that must fail, and returns its error.
     pub fn refused(&mut self, what: &str, args: Value) -> Result<Value> {
         let call = self.begin(what, args)?;
         let mut events = Vec::new();
@@ -163,7 +163,7 @@ impl Peer {
         }
     }
 
-    /// The next event of a stream that fits; those before it are passed by.
+    /// The next matching event of a stream; skips those before it.
     pub fn until(&mut self, call: Call, what: &str, fits: impl Fn(&Value) -> bool) -> Result<Value> {
         let mut passed = Vec::new();
         loop {
@@ -175,7 +175,7 @@ impl Peer {
         }
     }
 
-    /// All events of a stream that are left, to its end.
+    /// All remaining events of a stream.
     pub fn rest(&mut self, call: Call) -> Result<Vec<Value>> {
         let mut events = Vec::new();
         loop {
@@ -187,7 +187,7 @@ impl Peer {
         }
     }
 
-    /// Drops the connection of a stream, as a client does that goes away.
+    /// Drops the connection of a stream, like a client that disappears.
     pub fn hang_up(&mut self, call: Call) -> Result<()> {
         self.call("hangUp", json!({"call": call.0})).map(drop)
     }
@@ -214,14 +214,14 @@ impl Peer {
         self.stderr.take().and_then(|reader| reader.join().ok()).unwrap_or_default()
     }
 
-    /// The end of its stdin ends it; force does if that does not.
+    /// Closes its stdin, which ends it; kills it if that does not help.
     fn end(&mut self) {
         self.stdin = None;
         let ended = || self.child.try_wait().ok().flatten();
         if wait::until_blocking("the peer to end", FAREWELL, ended).is_err() {
-            self.child.kill().ok(); // gone in the meantime, then
+            self.child.kill().ok(); // it may have ended meanwhile
         }
-        self.child.wait().ok(); // it was waited for already, if this fails
+        self.child.wait().ok(); // fails if it was waited for already
     }
 }
 

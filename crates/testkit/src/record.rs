@@ -1,4 +1,4 @@
-//! Recording a real CLI: a scripted conversation over its pipes, kept as a [`Fixture`].
+//! Records a real CLI: plays a scripted conversation over its pipes, and stores it as a [`Fixture`].
 //!
 //! What the person and the host program do is a [`Case`]; what the model does stands as directives in the prompts.
 //! The tables of cases are in one module for each CLI. Paths, ports and long lists are scrubbed, so that two
@@ -28,11 +28,11 @@ use crate::scratch::Scratch;
 #[derive(Debug, Clone)]
 pub struct Case {
     pub name: &'static str,
-    /// What it shows.
+    /// The behaviour that the case shows.
     pub about: &'static str,
     args: Vec<String>,
     moves: Vec<Move>,
-    /// A run before it, in the same place, which is not recorded.
+    /// A run in the same place before this one, which is not recorded.
     before: Option<Box<Case>>,
     /// Files to put in the workspace first.
     files: Vec<(&'static str, &'static str)>,
@@ -47,7 +47,7 @@ enum Move {
     Until(Wanted),
     /// Waits until it has closed its stdout and stderr, with its input still open.
     UntilEnd,
-    /// Keeps what stands there in the line that was waited for last, as `{name}` in what is sent from then on.
+    /// Captures a value from the line that was waited for last; `{name}` in later input stands for it.
     Keep {
         name: &'static str,
         at: &'static str,
@@ -96,7 +96,7 @@ pub fn cases(agent: &str) -> Vec<Case> {
     }
 }
 
-/// Runs a case against the CLI in the cache and returns what went over its pipes.
+/// Runs a case with the CLI from the cache, and returns all lines on its pipes.
 pub async fn record(cli: Cli, case: &Case) -> Result<Fixture> {
     let program = cli.installed().with_context(|| format!("{} {} is not installed", cli.package, cli.version))?;
     let server = ModelServer::start(Script::new())?;
@@ -121,7 +121,7 @@ pub async fn record(cli: Cli, case: &Case) -> Result<Fixture> {
     Ok(scrub::scrub(fixture, &stage))
 }
 
-/// Where a case is played.
+/// The place in which a case is played.
 #[derive(Debug)]
 struct Stage {
     scratch: Scratch,
@@ -132,7 +132,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// Puts the real paths in the place of `{workspace}` and `{mcp}`.
+    /// Replaces `{workspace}` and `{mcp}` by the real paths.
     fn fill(&self, text: &str) -> String {
         let workspace = self.scratch.workspace();
         text.replace("{workspace}", &workspace.to_string_lossy())

@@ -1,5 +1,4 @@
-//! A place of its own for each test: home, workspace and environment, with nothing of the person who
-//! runs the test in it.
+//! A place for each test: home, workspace and environment, independent of the person who runs the test.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -29,7 +28,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// A fresh place whose CLIs talk to this server.
+    /// A new place whose CLIs use this server.
     pub fn new(server: &ModelServer) -> Result<Self> {
         let scratch = Self::without_model()?;
         scratch.point_to(&server.url())
@@ -64,7 +63,7 @@ impl Scratch {
             ("DISABLE_AUTOUPDATER", "1".into()),
             ("DISABLE_ERROR_REPORTING", "1".into()),
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".into()),
-            // A test of errors should not wait for ten attempts.
+            // A test of errors must not wait for ten attempts.
             ("CLAUDE_CODE_MAX_RETRIES", "2".into()),
             // Lets every mode run as root in a container.
             ("IS_SANDBOX", "1".into()),
@@ -85,7 +84,7 @@ impl Scratch {
         Ok(self)
     }
 
-    /// The folder that holds all the rest.
+    /// The folder that contains all others.
     #[must_use]
     pub fn root(&self) -> &Path {
         self.folder.path()

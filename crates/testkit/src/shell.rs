@@ -31,7 +31,7 @@ pub(crate) fn write_with_mode(path: &Path, text: &str, mode: &str) -> Result<Pat
     Ok(path.to_owned())
 }
 
-/// One word for the shell, whatever is in it.
+/// The text as one word for the shell.
 pub(crate) fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }

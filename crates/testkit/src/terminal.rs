@@ -1,4 +1,4 @@
-//! A real terminal, by tmux: keys go in, and what a person would see comes out.
+//! A real terminal, by tmux: keys go in, and the screen comes out.
 //!
 //! Each has a tmux server of its own, with the environment of a [`Scratch`] and no settings; it ends with this.
 
@@ -11,7 +11,7 @@ use crate::Scratch;
 use crate::shell::quote;
 use crate::wait::until_blocking;
 
-/// How long a screen may take to show something on a busy machine; an agent may have to start first.
+/// Time limit for text to appear on the screen of a busy machine; an agent may have to start first.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A terminal with a program in it.
@@ -20,7 +20,7 @@ pub struct Terminal<'a> {
     scratch: &'a Scratch,
     tmux: PathBuf,
     socket: PathBuf,
-    /// Where the program's process stands, and how it ended.
+    /// The file with the process id of the program, and the one with its exit code.
     pid: PathBuf,
     code: PathBuf,
 }
@@ -35,7 +35,7 @@ impl<'a> Terminal<'a> {
         std::fs::write(&settings, "set -g escape-time 0\nset -g focus-events on\n")?;
         let words: Vec<String> = program.iter().map(|word| quote(word)).collect();
         let start = format!("echo $$ > {}; exec {}", path(&terminal.pid), words.join(" "));
-        // What was to be seen at the end stays, and how it ended is kept: tmux does not always tell.
+        // The last screen stays visible and the exit code is stored, since tmux does not always report it.
         let command = format!("trap : INT; sh -c {}; echo $? > {}; sleep 600", quote(&start), path(&terminal.code));
         let (columns, rows) = (size.0.to_string(), size.1.to_string());
         let settings = settings.display().to_string();
@@ -90,7 +90,7 @@ impl<'a> Terminal<'a> {
         self.until(&format!("no {words}"), |screen| !screen.contains(words))
     }
 
-    /// What tmux knows of it, by its own names: `#{alternate_on}`.
+    /// A value that tmux knows about the terminal, by its own name: `#{alternate_on}`.
     pub fn about(&self, what: &str) -> Result<String> {
         Ok(self.tmux(&["display-message", "-p", what])?.trim().to_owned())
     }

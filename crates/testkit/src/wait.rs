@@ -11,7 +11,7 @@ const INTERVAL: Duration = Duration::from_millis(20);
 /// Time between two looks at what takes long: looking may be work, and there are tests beside this one.
 const LONG_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Looks until there is something to return; `what` names it in the error.
+/// Calls `look` until it returns a value; `what` names the value in the error.
 pub async fn until<T>(what: &str, patience: Duration, mut look: impl FnMut() -> Option<T>) -> Result<T> {
     let deadline = Instant::now() + patience;
     loop {

@@ -34,7 +34,7 @@ pub struct WsClient {
     streams: BTreeSet<u64>,
     /// Answers that nobody has asked for yet, by request.
     answers: BTreeMap<u64, Value>,
-    /// What it was told and nobody has looked at yet.
+    /// Received events that nobody has looked at yet.
     events: VecDeque<Value>,
     last: u64,
 }

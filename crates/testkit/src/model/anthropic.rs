@@ -8,10 +8,10 @@ use super::script::{Refusal, Reply, Step, Stop, Usage};
 use super::tool::{self, Args, Tool};
 use super::{Api, fresh_id};
 
-/// Stands for the proof of origin that real thoughts carry.
+/// Placeholder for the signature of a real thought.
 const SIGNATURE: &str = "c2NyaXB0ZWQtc2lnbmF0dXJl";
 
-/// How a request begins its last message that wants to know what the user might type next.
+/// The beginning of the last message in a request for suggestions of what the user might type next.
 const SUGGESTION: &str = "[SUGGESTION MODE:";
 
 /// Reads a request.
@@ -28,7 +28,7 @@ pub(super) fn see(body: &Value) -> Seen {
     Seen {
         model: body.get("model").and_then(Value::as_str).map(str::to_owned),
         system: system.join("\n"),
-        // Without any tools, the notes still tell a conversation.
+        // Without any tools, notes still identify a conversation.
         aside: suggests || (tools.is_empty() && notes.is_empty()),
         tools,
         turns,

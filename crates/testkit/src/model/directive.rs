@@ -1,4 +1,4 @@
-//! Directives in the user's own message, so that a person at the keyboard scripts the model too.
+//! Directives in the user's own message, with which a person at the keyboard can script the model too.
 //!
 //! `[[text:hello]]` `[[think:hm]]` `[[tool:touch made.txt]]` `[[write:PATH:CONTENT]]` `[[edit:PATH:OLD=>NEW]]`
 //! `[[read:PATH]]` `[[mcp:SERVER:TOOL:{json}]]` `[[call:NAME:{json}]]` `[[slow:CHUNKS:MILLIS]]` `[[pause:MILLIS]]`
@@ -17,16 +17,16 @@ use serde_json::Value;
 use super::script::{Reply, Step};
 use super::tool::Tool;
 
-/// What a message is answered in.
+/// The context in which a message is answered.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Situation<'a> {
-    /// What the user said before it.
+    /// The earlier messages of the user.
     pub(super) earlier: &'a [String],
     /// How often this reply was given already: a CLI asks again after an error.
     pub(super) attempt: usize,
 }
 
-/// The replies a message asks for, in order; none if there is no directive in it.
+/// The replies that a message requests, in order; `None` if it contains no directive.
 pub(super) fn parse(message: &str, situation: &Situation<'_>) -> Option<Vec<Reply>> {
     let mut replies = vec![Reply::new()];
     let mut found = false;
@@ -54,11 +54,11 @@ enum Directive {
     },
     Usage(u64, u64),
     Do(Vec<Step>),
-    /// Breaks off, the first so many times.
+    /// Interrupts the stream, the first so many times.
     BreakOff(Step, Times),
 }
 
-/// How often something happens before it does not; always if not given.
+/// The number of times that something happens; always if not given.
 type Times = Option<usize>;
 
 impl Directive {
@@ -75,7 +75,7 @@ impl Directive {
     }
 }
 
-/// Reads one directive, up to the first `]]` that makes it whole: JSON may hold brackets itself.
+/// Reads one directive, up to the first `]]` that completes it: JSON may contain brackets itself.
 fn take(text: &str) -> Option<(Directive, &str)> {
     let mut from = 0;
     while let Some(found) = text[from..].find("]]") {

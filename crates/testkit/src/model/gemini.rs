@@ -8,7 +8,7 @@ use super::script::{Refusal, Reply, Step, Stop, Usage};
 use super::tool::{self, Args, Tool};
 use super::{Api, fresh_id};
 
-/// Stands for the proof of origin that calls carry after a thought.
+/// Placeholder for the signature of a call after a thought.
 const SIGNATURE: &str = "c2NyaXB0ZWQtdGhvdWdodA==";
 
 /// Reads a request. The path contains the model's name.

@@ -8,7 +8,7 @@ use super::script::{Refusal, Reply, Stop, Usage};
 use super::tool::{self, Args, Tool};
 use super::{Api, fresh_id};
 
-/// Stands for the model's encrypted reasoning.
+/// Placeholder for the model's encrypted reasoning.
 const HIDDEN_THOUGHT: &str = "c2NyaXB0ZWQtcmVhc29uaW5n";
 
 /// Reads a request.
@@ -40,7 +40,8 @@ pub(super) fn see(body: &Value) -> Seen {
     }
 }
 
-/// A tool's name, or those of a namespace joined to it, unless it is the one that all plain tools stand in.
+/// The name of a tool, or the names of a namespace's tools with its prefix, unless it is the namespace of all plain
+/// tools.
 fn tool_names(tool: &Value) -> Vec<String> {
     let name = tool.get("name").or_else(|| tool.get("type")).and_then(Value::as_str).unwrap_or_default();
     if tool["type"] != "namespace" {

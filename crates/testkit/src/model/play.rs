@@ -1,4 +1,4 @@
-//! From a reply to bytes on the wire: one loop for all APIs, and the clock it plays to.
+//! Plays a reply as bytes: one loop for all APIs, with its delays.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,7 +12,7 @@ use super::Shared;
 use super::script::{Reply, Step, Stop};
 use super::tool::Tool;
 
-/// Time for what was sent before to reach the client when the connection is cut after it.
+/// Time for earlier bytes to reach the client before the connection is cut.
 const BEFORE_CUT: Duration = Duration::from_millis(30);
 
 /// One thing the connection does.
@@ -24,7 +24,7 @@ pub(super) enum Beat {
     Cut,
 }
 
-/// How one API spells a streamed answer. Each call returns the text to send; blocks open and close by themselves.
+/// One API's format of a streamed answer. Each call returns the text to send; blocks open and close by themselves.
 pub(super) trait Dialect {
     fn begin(&mut self) -> String;
     fn text(&mut self, chunk: &str) -> String;
@@ -35,7 +35,7 @@ pub(super) trait Dialect {
     fn end(&mut self, stop: Stop) -> String;
 }
 
-/// Lays a reply out as beats.
+/// Splits a reply into beats.
 pub(super) fn beats(reply: &Reply, dialect: &mut dyn Dialect) -> Vec<Beat> {
     let mut beats = vec![Beat::Send(dialect.begin())];
     for step in &reply.steps {
@@ -131,7 +131,7 @@ pub(super) fn event(name: &str, data: &serde_json::Value) -> String {
     format!("event: {name}\ndata: {data}\n\n")
 }
 
-/// A server-sent event without one.
+/// A server-sent event without a name.
 pub(super) fn data(data: &serde_json::Value) -> String {
     format!("data: {data}\n\n")
 }

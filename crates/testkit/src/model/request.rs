@@ -1,4 +1,4 @@
-//! What a CLI asked of the model, kept for assertions and read alike for all APIs.
+//! Requests of CLIs to the model, stored for assertions and read alike for all APIs.
 
 use std::collections::BTreeMap;
 
@@ -12,20 +12,20 @@ const HIDDEN: &str = "<hidden>";
 /// The header in which Claude Code names the sub-agent that asks.
 const SUB_AGENT: &str = "x-claude-code-agent-id";
 
-/// How a request belongs to the session.
+/// The relation of a request to the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// A step of the conversation.
     Conversation,
-    /// A step of a sub-agent's own conversation. Told apart for Claude Code only.
+    /// A step of a sub-agent's own conversation. Recognised for Claude Code only.
     SubAgent,
-    /// Something the CLI asks a model beside it: a title, a summary, a probe.
+    /// A request outside the conversation: a title, a summary, a probe.
     Side,
     /// Not a model call at all.
     Other,
 }
 
-/// One request, as it came in.
+/// One request, as received.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub method: String,
@@ -34,7 +34,7 @@ pub struct Request {
     pub headers: BTreeMap<String, String>,
     /// The JSON body, or null.
     pub body: Value,
-    /// Whose API it is, if it is a model call.
+    /// The API of the request, if it is a model call.
     pub api: Option<Api>,
     pub role: Role,
     pub(super) seen: Seen,
@@ -50,9 +50,9 @@ pub(super) struct Seen {
     pub(super) thinking_budget: Option<u64>,
     /// Set if the answer must be JSON of this shape.
     pub(super) schema: Option<Value>,
-    /// True if it is asked beside the conversation: a coding agent's own requests offer it tools.
+    /// Whether it is a request outside the conversation: requests of the conversation offer tools.
     pub(super) aside: bool,
-    /// True if thoughts are to come with what they are known again by.
+    /// Whether thoughts must have signatures.
     pub(super) wants_proof: bool,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Turn {
     pub(super) images: Vec<Image>,
 }
 
-/// What a tool gave back to the model.
+/// A result that a tool returned to the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolResult {
     /// The call's id, as the model gave it; Gemini has none and names the tool.
@@ -134,7 +134,7 @@ impl Request {
         &self.seen.tools
     }
 
-    /// What the user said last, without what the CLI put around it.
+    /// The user's last message, without text that the CLI put around it.
     #[must_use]
     pub fn last_user_text(&self) -> String {
         self.seen.last_user_text()
@@ -146,7 +146,7 @@ impl Request {
         self.seen.turns.iter().filter(|turn| !turn.from_model).map(Turn::text).filter(|text| !text.is_empty()).collect()
     }
 
-    /// What tools gave back since the model spoke last.
+    /// The tool results since the model's last reply.
     #[must_use]
     pub fn tool_results(&self) -> Vec<ToolResult> {
         self.seen.fresh().iter().flat_map(|turn| turn.results.iter().cloned()).collect()
@@ -165,11 +165,11 @@ impl Request {
     }
 }
 
-/// A model call, told by its path.
+/// A model call, recognised by its path.
 struct Call<'a> {
     api: Api,
     model: Option<&'a str>,
-    /// False where only tokens are counted.
+    /// `false` if only tokens are counted.
     answers: bool,
 }
 
@@ -199,14 +199,14 @@ impl Seen {
         self.last_user_turn().map(|(_, turn)| turn.text()).unwrap_or_default()
     }
 
-    /// How often the model has spoken since the user did.
+    /// Number of replies of the model since the user's last message.
     pub(super) fn model_turns_since_user(&self) -> usize {
         let from = self.last_user_turn().map_or(0, |(index, _)| index);
-        // One answer may be several messages in a row: each of Codex's tool calls is one.
+        // One reply may be several messages in a row, for example each of Codex's tool calls.
         self.turns[from..].chunk_by(|a, b| a.from_model == b.from_model).filter(|run| run[0].from_model).count()
     }
 
-    /// The messages since the model spoke last.
+    /// The messages since the model's last reply.
     pub(super) fn fresh(&self) -> &[Turn] {
         let from = self.turns.iter().rposition(|turn| turn.from_model).map_or(0, |index| index + 1);
         &self.turns[from..]
@@ -219,7 +219,7 @@ impl Seen {
 }
 
 impl Turn {
-    /// What the person wrote: CLIs wrap notes of their own in tags.
+    /// The text that the user wrote: CLIs wrap their own notes in tags.
     pub(super) fn text(&self) -> String {
         let said = self.texts.iter().map(|text| text.trim()).filter(|text| !is_note(text));
         said.collect::<Vec<_>>().join("\n")

@@ -1,4 +1,4 @@
-//! What the model says, in words that fit all model APIs.
+//! The model's replies, in words that fit all model APIs.
 //!
 //! A test writes a [`Script`] of [`Reply`] values. How each API spells them is the business of its own
 //! module; nothing of a wire format belongs here.
@@ -12,8 +12,8 @@ use super::tool::Tool;
 /// Length of the pieces that [`Reply::text`] is streamed in.
 const PIECE_CHARS: usize = 12;
 
-/// The replies of the model to the main conversation, in order. When they are used up, the
-/// directives in the user's own message say what happens.
+/// The model's replies in the main conversation, in order. After the last one, the directives in the user's own message
+/// decide.
 #[derive(Debug, Clone, Default)]
 pub struct Script {
     pub(super) replies: Vec<Reply>,
@@ -40,7 +40,7 @@ impl Script {
         self.reply(Reply::text(text))
     }
 
-    /// What requests beside the conversation (titles, summaries, probes) are answered with.
+    /// Sets the answer to requests outside the conversation (titles, summaries, probes).
     #[must_use]
     pub fn side_text(mut self, text: &str) -> Self {
         self.side_text = Some(text.to_owned());
@@ -72,7 +72,7 @@ pub(super) enum Step {
     Text(Vec<String>),
     Think(Vec<String>),
     Call(Tool),
-    /// What comes next is a block of its own.
+    /// The next piece begins a new block.
     EndBlock,
     Pause(Duration),
     /// Send nothing more until the test releases the server.
@@ -86,14 +86,14 @@ pub(super) enum Step {
     },
 }
 
-/// Why an answer ends.
+/// Why a reply ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Stop {
     #[default]
     Done,
-    /// It reached the limit on its length.
+    /// The reply reached the limit on its length.
     Length,
-    /// The provider does not want it to be said.
+    /// The provider filtered the answer.
     Filtered,
 }
 
@@ -145,13 +145,13 @@ impl Reply {
         Self::default()
     }
 
-    /// Says this, streamed in small pieces.
+    /// A reply with this text, streamed in small pieces.
     #[must_use]
     pub fn text(text: &str) -> Self {
         Self::new().then_text(text)
     }
 
-    /// Says these pieces, each one delta on the wire.
+    /// A reply with these pieces, each one delta on the wire.
     #[must_use]
     pub fn chunks<S: Into<String>>(chunks: impl IntoIterator<Item = S>) -> Self {
         Self::new().then_chunks(chunks)
@@ -175,14 +175,14 @@ impl Reply {
         Self { refusal: Some(Refusal::new(status)), ..Self::default() }
     }
 
-    /// Refuses with this HTTP status and these words.
+    /// Refuses with this HTTP status and this message.
     #[must_use]
     pub fn refuse(status: u16, message: &str) -> Self {
         let message = message.to_owned();
         Self { refusal: Some(Refusal { message, ..Refusal::new(status) }), ..Self::default() }
     }
 
-    /// The answer begins, then nothing comes until `ModelServer::release`.
+    /// A reply that begins, and then sends nothing until `ModelServer::release`.
     #[must_use]
     pub fn hang() -> Self {
         Self::new().then_hang()
@@ -212,8 +212,8 @@ impl Reply {
         self.step(Step::Call(tool))
     }
 
-    /// Ends the block of text or thought here: more of the same begins a new one, and an error that
-    /// follows finds it whole.
+    /// Ends the block of text or thought here: more of the same begins a new block, and an error that follows finds
+    /// this one complete.
     #[must_use]
     pub fn then_end_block(self) -> Self {
         self.step(Step::EndBlock)
@@ -274,8 +274,8 @@ impl Reply {
         self
     }
 
-    /// Keeps this reply for a request whose last user text contains `needle`; other requests are
-    /// answered by a later reply. Only so does a sub-agent take replies from the queue.
+    /// Reserves this reply for a request whose last user text contains `needle`; other requests get a later reply. A
+    /// sub-agent takes replies from the queue only if they are reserved.
     #[must_use]
     pub fn when_asked(mut self, needle: &str) -> Self {
         self.asked = Some(needle.to_owned());

@@ -1,4 +1,4 @@
-//! Tool calls in neutral words, and what each CLI calls the same tool.
+//! Tool calls in neutral form, and each CLI's name for the same tool.
 
 use serde_json::{Value, json};
 
@@ -59,16 +59,16 @@ impl Tool {
     }
 }
 
-/// A tool call as one CLI knows it.
+/// A tool call in the form of one CLI.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct NativeCall {
     pub(super) name: String,
-    /// Codex groups the tools of an MCP server under a name of their own.
+    /// Codex groups the tools of an MCP server in a namespace.
     pub(super) namespace: Option<String>,
     pub(super) args: Args,
 }
 
-/// What a tool is called with.
+/// The arguments of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Args {
     Json(Value),
@@ -89,7 +89,7 @@ pub(super) fn native(tool: &Tool, api: Api, offered: &[String]) -> NativeCall {
         (Tool::Mcp { server, tool, args }, _) if offered.contains(&format!("mcp__{server}__{tool}")) => {
             NativeCall::json(format!("mcp__{server}__{tool}"), args.clone())
         }
-        // Not a CLI's own names but those of Gemini CLI, over whichever API.
+        // An agent with the names of Gemini CLI, over whichever API.
         (tool, _) if offered.iter().any(|name| name == "run_shell_command") => gemini(tool),
         (tool, Api::Anthropic) => claude(tool),
         (tool, Api::OpenAi) => codex(tool, offered),
@@ -153,7 +153,7 @@ fn codex_patch(patch: &str, offered: &[String]) -> NativeCall {
     NativeCall { name: "apply_patch".to_owned(), namespace: None, args: Args::Text(patch.to_owned()) }
 }
 
-/// Newer models have one freeform tool for almost everything, which takes a program.
+/// Newer models have one freeform tool for almost everything, whose argument is a program.
 fn takes_code(offered: &[String]) -> bool {
     let has = |name: &str| offered.iter().any(|tool| tool == name);
     has("exec") && !has("exec_command") && !has("apply_patch")

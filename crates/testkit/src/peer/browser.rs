@@ -1,4 +1,4 @@
-//! What a page in a browser can try against a server, and what came of it.
+//! Requests of a page in a browser to a server, and their outcome.
 //!
 //! A page cannot tell a refusal from an answer that its browser keeps from it, so each outcome has both: what the
 //! page saw, and what went over the wire.
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::Peer;
 
-/// Something that a page tries.
+/// A request that a page makes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Attempt {
     name: String,
@@ -29,14 +29,14 @@ impl Attempt {
         Self::new(format!("GET {url}"), "fetch", url, json!({}))
     }
 
-    /// Reads it with a header of A2A, for which the browser asks the server first.
+    /// Gets it with a header of A2A, which causes a preflight.
     #[must_use]
     pub fn get_with_header(url: &str) -> Self {
         let init = json!({"headers": {"A2A-Version": "1.0"}});
         Self::new(format!("GET {url} with a header"), "fetch", url, init)
     }
 
-    /// Posts JSON, for which the browser asks the server first.
+    /// Posts JSON, which causes a preflight.
     #[must_use]
     pub fn post(url: &str, body: &Value) -> Self {
         let headers = json!({"Content-Type": "application/json", "A2A-Version": "1.0"});
@@ -44,14 +44,14 @@ impl Attempt {
         Self::new(format!("POST {url}"), "fetch", url, init)
     }
 
-    /// Posts JSON as plain text, which any page may send unasked, to read the answer.
+    /// Posts JSON as plain text, which needs no preflight, and reads the response.
     #[must_use]
     pub fn post_as_text(url: &str, body: &Value) -> Self {
         let init = json!({"method": "POST", "headers": {"Content-Type": "text/plain"}, "body": body.to_string()});
         Self::new(format!("POST {url} as text"), "fetch", url, init)
     }
 
-    /// Posts JSON as plain text without a wish to read the answer.
+    /// Posts JSON as plain text, and does not read the response.
     #[must_use]
     pub fn post_blindly(url: &str, body: &Value) -> Self {
         let mut attempt = Self::post_as_text(url, body);
@@ -60,10 +60,10 @@ impl Attempt {
         attempt
     }
 
-    /// Posts JSON by a form, and leaves the page for the answer.
+    /// Posts JSON by a form, which leaves the page.
     #[must_use]
     pub fn form(url: &str, body: &Value) -> Self {
-        // A form sends NAME=VALUE. The equals sign goes into a field that nobody reads.
+        // A form sends NAME=VALUE. The equals sign goes into an unknown field of the JSON.
         let text = body.to_string();
         let open = text.strip_suffix('}').unwrap_or(&text);
         let init = json!({"name": format!("{open},\"ignored\":\""), "value": "\"}"});
@@ -84,7 +84,7 @@ impl Attempt {
     }
 }
 
-/// A page that was opened, and what it tried.
+/// A page that was opened, with its requests.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Visit {
     /// The HTTP status of the page itself.
@@ -92,7 +92,7 @@ pub struct Visit {
     pub attempts: Vec<Outcome>,
 }
 
-/// What came of an attempt.
+/// The outcome of a request.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Outcome {
     pub name: String,
@@ -100,28 +100,28 @@ pub struct Outcome {
     pub wire: Vec<Request>,
 }
 
-/// What the page saw: `answered`, `refused`, `silent`, or that it was `left`.
+/// The page's view: `answered`, `refused`, `silent`, or that it was `left`.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Saw {
     pub outcome: String,
-    /// The status, where a page may know it.
+    /// The status, if the page may see it.
     pub status: Option<u16>,
     #[serde(default)]
     pub text: Option<String>,
 }
 
-/// A request that the browser made or wanted to make.
+/// A request that the browser made or was asked to make.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Request {
     pub method: String,
     pub url: String,
-    /// None if it was not sent, since a question before it was refused.
+    /// `None` if it was not sent, because the preflight failed.
     pub status: Option<u16>,
     pub error: Option<String>,
 }
 
 impl Request {
-    /// The status that it really got. Chromium tells a WebSocket's in words only.
+    /// The status of the response on the wire. For a WebSocket, Chromium reports it only in text.
     #[must_use]
     pub fn answered(&self) -> Option<u16> {
         let words = || self.error.as_deref()?.rsplit_once("Unexpected response code: ")?.1.trim().parse().ok();
@@ -130,14 +130,14 @@ impl Request {
 }
 
 impl Outcome {
-    /// True if the server said no to all that was sent (403), and something was sent.
+    /// Whether at least one request was sent, and the server refused all of them (403).
     #[must_use]
     pub fn forbidden(&self) -> bool {
         let answers: Vec<u16> = self.wire.iter().filter_map(Request::answered).collect();
         !answers.is_empty() && answers.iter().all(|status| *status == 403)
     }
 
-    /// True if the page got an answer that it can read, and it is good.
+    /// Whether the page got a successful response that it can read.
     #[must_use]
     pub fn works(&self) -> bool {
         self.page.outcome == "answered" && self.page.status.is_none_or(|status| (200..300).contains(&status))

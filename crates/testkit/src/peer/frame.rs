@@ -1,10 +1,10 @@
-//! What an event says, whichever of the two dialects a peer read it in.
+//! The content of an event, in whichever dialect a peer read it.
 //!
 //! Only the few things that tests of every peer ask for; what is particular to a dialect is looked up in the event.
 
 use serde_json::Value;
 
-/// The event, the task or the message itself: 1.0 puts it under the name of its kind.
+/// The event, the task or the message itself: in 1.0 it is in a field named after its kind.
 #[must_use]
 pub fn body(event: &Value) -> &Value {
     let kinds = ["task", "message", "statusUpdate", "artifactUpdate"];
@@ -25,7 +25,7 @@ pub fn context_id(event: &Value) -> Option<&str> {
     body(event)["contextId"].as_str()
 }
 
-/// The state it tells, in the words of 0.3.
+/// The state in the event, in the words of 0.3.
 #[must_use]
 pub fn state(event: &Value) -> Option<String> {
     let state = body(event)["status"]["state"].as_str()?;

@@ -1,4 +1,4 @@
-//! Which peers there are, pinned: what they are made of, where they are kept, how they are installed and started.
+//! The pinned peers: their packages, their folders, and how they are installed and started.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -13,7 +13,7 @@ use crate::cli;
 use crate::install::{into, npm};
 use crate::interop::Place;
 
-/// A client of A2A that others wrote, or a browser.
+/// An A2A client of another project, or a browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The JavaScript SDK that speaks 1.0.
@@ -32,19 +32,19 @@ const JS: &str = "@a2a-js/sdk";
 const JS_V1: &str = "1.3.0";
 const JS_V03: &str = "0.3.14";
 const PYTHON: &str = "a2a-sdk[http-server]==1.3.0";
-/// What the Python SDK's server listens with.
+/// The HTTP server under the Python SDK's server.
 const UVICORN: &str = "uvicorn==0.54.0";
-/// Chromium, packed, from npm: the one way to have it without other hosts and without root. For Linux on x86-64 only.
+/// A packed Chromium from npm: it needs no other host and no root. For Linux on x86-64 only.
 const CHROMIUM: &str = "@sparticuz/chromium";
 const CHROMIUM_VERSION: &str = "153.0.0";
 
 impl Kind {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::JsV1, Self::JsV03, Self::Python, Self::Rust, Self::Browser];
-    /// Those that are A2A clients.
+    /// The kinds that are A2A clients.
     pub const CLIENTS: [Self; 4] = [Self::JsV1, Self::JsV03, Self::Python, Self::Rust];
 
-    /// What it is, for people.
+    /// A description for people.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -79,7 +79,7 @@ impl Kind {
         Some(self.folder()?.join(program))
     }
 
-    /// Where it is on this machine.
+    /// Where the peer is installed on this machine.
     pub(crate) fn place(self) -> Place {
         let Some(program) = self.program() else { return Place::NotInstalled };
         match self {
@@ -115,7 +115,7 @@ impl Kind {
         Ok(Installed::At(program))
     }
 
-    /// The program and its arguments that make a peer of it.
+    /// The command that starts it as a peer.
     pub(super) fn start(self) -> Result<Vec<OsString>> {
         let Place::Here(program) = self.place() else {
             anyhow::bail!("{} is not installed: `cargo xtask test` installs it", self.title())
@@ -130,7 +130,7 @@ impl Kind {
         })
     }
 
-    /// The program and its arguments that make a sample agent of it, which demands this token.
+    /// The command that starts it as a sample agent, which requires this token.
     pub(super) fn serve(self, dialect: &str, binding: Binding, token: &str) -> Result<Vec<OsString>> {
         let Place::Here(program) = self.place() else {
             anyhow::bail!("{} is not installed: `cargo xtask test` installs it", self.title())
@@ -149,7 +149,7 @@ impl Kind {
     }
 }
 
-/// How a sample agent is called.
+/// The name of a sample agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Binding {
     JsonRpc,
@@ -165,11 +165,11 @@ impl Binding {
     }
 }
 
-/// What came of installing.
+/// The outcome of an installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Installed {
     At(PathBuf),
-    /// It cannot be installed on this machine.
+    /// The program cannot be installed on this machine.
     Cannot(&'static str),
 }
 
@@ -178,7 +178,7 @@ fn script(name: &str) -> OsString {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(name).into()
 }
 
-/// A virtual environment; its `bin/python` finds it wherever the folder is moved.
+/// Creates a virtual environment whose `bin/python` works wherever the folder is moved.
 fn python(folder: &Path) -> Result<()> {
     let environment = ["-m", "venv"].map(OsString::from).into_iter().chain([folder.into()]);
     run(crate::command(OsStr::new("python3")).args(environment), "make a virtual environment")?;
@@ -186,14 +186,14 @@ fn python(folder: &Path) -> Result<()> {
     run(crate::command(folder.join("bin/python").as_os_str()).args(install), "install the Python SDK")
 }
 
-/// True if there is a Python which the SDK takes, with what makes a virtual environment: some systems leave that out.
+/// Whether there is a Python that the SDK supports, with `venv`, which some systems leave out.
 fn python_will_do() -> bool {
     let asks = "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))";
     let mut python = crate::command(OsStr::new("python3"));
     python.args(["-c", asks]).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
-/// What the Rust client's program is built from, in a number: other sources are another program.
+/// A hash of the sources of the Rust client's program: other sources are another program.
 fn sources() -> u32 {
     let mut hasher = DefaultHasher::new();
     for name in ["lf/Cargo.toml", "lf/Cargo.lock", "lf/src/main.rs"] {
@@ -202,7 +202,7 @@ fn sources() -> u32 {
     (hasher.finish() >> 32) as u32
 }
 
-/// The program alone is kept: what it was built with takes forty times the room.
+/// Only the program is kept: the build folder is forty times as large.
 fn rust(folder: &Path) -> Result<()> {
     let built = folder.join("target");
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -228,8 +228,8 @@ fn run(command: &mut Command, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// Chrome or Chromium as a person has it. Ubuntu's `chromium-browser` is not one: it hands over to a package that
-/// may not see a test's folders.
+/// An installed Chrome or Chromium. Not Ubuntu's `chromium-browser`: that starts a package without access to a test's
+/// folders.
 fn system_browser() -> Option<PathBuf> {
     let application = Path::new("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome");
     let found = on_path(&["google-chrome", "google-chrome-stable", "chromium"]);
@@ -240,7 +240,7 @@ fn packed_browser_runs() -> bool {
     (env::consts::OS, env::consts::ARCH) == ("linux", "x86_64")
 }
 
-/// The first of these programs that PATH has.
+/// The first of these programs on `PATH`.
 fn on_path(names: &[&str]) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     let folders: Vec<PathBuf> = env::split_paths(&path).collect();

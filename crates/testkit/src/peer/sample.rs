@@ -1,5 +1,5 @@
-//! Sample agents: A2A servers on SDKs that others wrote, for tests that call remote agents. What they do is said in
-//! `peers/agents.md`.
+//! Sample agents: A2A servers on SDKs of other projects, for tests that call remote agents. `peers/agents.md` describes
+//! what they do.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, bail};
 use super::{Binding, Kind};
 use crate::Scratch;
 
-/// How long it may take to say something.
+/// Time limit for a line of its output.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An agent that runs. It ends when this is dropped.
@@ -25,13 +25,13 @@ pub struct SampleAgent {
 }
 
 impl SampleAgent {
-    /// Starts one that speaks the dialect of its SDK, 1.0 if there are two, and demands this token.
+    /// Starts an agent that speaks the dialect of its SDK (1.0 if there are two) and requires this token.
     pub fn start(kind: Kind, binding: Binding, token: &str) -> Result<Self> {
         let dialect = if kind == Kind::JsV03 { "0.3" } else { "1.0" };
         Self::speaking(dialect, kind, binding, token)
     }
 
-    /// The same in a dialect: 1.0 or 0.3.
+    /// A sample agent that speaks one dialect: 1.0 or 0.3.
     pub fn speaking(dialect: &str, kind: Kind, binding: Binding, token: &str) -> Result<Self> {
         let scratch = Scratch::without_model()?;
         let words = kind.serve(dialect, binding, token)?;
@@ -47,7 +47,7 @@ impl SampleAgent {
                 }
             }
         });
-        // Made before its address is known: it ends when this is dropped.
+        // Created before its address is known, so that it ends on every error.
         let mut agent = Self { url: String::new(), child, lines, _scratch: scratch };
         agent.url = agent.line().unwrap_or_default();
         if agent.url.is_empty() {
@@ -56,7 +56,7 @@ impl SampleAgent {
         Ok(agent)
     }
 
-    /// What it prints next.
+    /// The next line of its output.
     pub fn line(&self) -> Result<String> {
         self.lines.recv_timeout(PATIENCE).context("the agent says nothing")
     }

@@ -1,4 +1,4 @@
-//! What a case of any CLI is put together from.
+//! The parts of which a case of any CLI consists.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ impl Case {
     }
 
     pub(super) fn hanging(self) -> Self {
-        // The text before the hang must have come out, too.
+        // The text before the hang must have arrived as well.
         self.step(Move::UntilHanging).pause(300)
     }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Case, Move, Wanted};
 
-/// A session id for runs that a later one comes back to.
+/// A session id for runs that a later one resumes.
 const SESSION: &str = "0b5e6a52-7a7f-4c8e-9d0e-3f1f5f3a9c11";
 /// One red pixel.
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
@@ -13,7 +13,7 @@ const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP
 const HOOKS: &str = r#"{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"echo started"}]}],
 "PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"echo checked"}]}]}}"#;
 
-/// All of them.
+/// All cases.
 #[rustfmt::skip] // a table
 pub(super) fn cases() -> Vec<Case> {
     vec![
@@ -128,7 +128,7 @@ impl Case {
         self.arg("--mcp-config").arg(r#"{"mcpServers":{"tiny":{"command":"{mcp}","args":[]}}}"#)
     }
 
-    /// A server that asks the user, in this case's own folder.
+    /// An MCP server that asks the user, in this case's own folder.
     fn asking_server(self) -> Self {
         self.file("asking.py", include_str!("../../../adapter/tests/it/asking_server.py"))
             .arg("--mcp-config")

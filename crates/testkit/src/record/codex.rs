@@ -50,7 +50,7 @@ pub(super) fn cases() -> Vec<Case> {
     ]
 }
 
-/// A plan, and what is done of it.
+/// A plan, and its progress.
 const PLAN: &str = "[[call:update_plan:{\"plan\":[{\"step\":\"Look\",\"status\":\"in_progress\"},{\"step\":\"Leap\",\"status\":\"pending\"}]}]] [[next]] \
     [[call:update_plan:{\"plan\":[{\"step\":\"Look\",\"status\":\"completed\"},{\"step\":\"Leap\",\"status\":\"in_progress\"}]}]]";
 

@@ -1,4 +1,4 @@
-//! Plays one run of a case: writes, waits, notes every line with its time.
+//! Plays one run of a case: writes, waits, and records every line with its time.
 
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -14,14 +14,14 @@ use tokio::time::timeout;
 use super::{Case, Move, Stage, Wanted};
 use crate::fixture::{Direction, END_OF_INPUT, Exit, Line};
 
-/// How long a CLI may take for one thing it is waited for.
+/// Time limit for a line that is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long it may take to end after the end of its input.
+/// Time limit for the program to end after the end of its input.
 const LAST_WORDS: Duration = Duration::from_secs(20);
-/// Lines that may wait to be noted.
+/// Maximum number of lines that are not recorded yet.
 const QUEUE: usize = 1024;
 
-/// What went over the pipes.
+/// A recorded run of a program: its arguments, its exit, and the lines of its pipes.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) args: Vec<String>,
@@ -81,7 +81,7 @@ struct Player<'a> {
     lines: Vec<Line>,
     /// The line that was waited for last.
     last: Option<Value>,
-    /// What is put in the place of a name.
+    /// The values that replace names.
     kept: Vec<(String, String)>,
 }
 
@@ -191,7 +191,7 @@ impl Player<'_> {
         Ok(exit_of(status, killed))
     }
 
-    /// Notes what has been heard already, so that the order in the recording is the order in time.
+    /// Records the lines that have arrived, so that the recording is in the order of time.
     fn catch_up(&mut self) {
         while let Ok((at, dir, line)) = self.heard.try_recv() {
             self.note(at, dir, &line);

@@ -1,4 +1,4 @@
-//! The conversations recorded with Gemini CLI: over ACP, and a process a turn.
+//! The conversations recorded with Gemini CLI: over ACP, and with one process per turn.
 
 use serde_json::{Value, json};
 
@@ -76,7 +76,7 @@ impl Talk {
         self.say(text).replied()
     }
 
-    /// From here on nothing is asked.
+    /// From here on, everything is allowed without asking.
     fn yolo(self) -> Self {
         self.ask("session/set_mode", &json!({"sessionId": "{session}", "modeId": "yolo"})).replied()
     }

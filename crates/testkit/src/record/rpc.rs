@@ -1,10 +1,10 @@
-//! Conversations in JSON-RPC, as Codex's app-server and ACP have them: requests with numbers, and their replies.
+//! Conversations in JSON-RPC, as Codex's app-server and ACP use it: numbered requests, and their replies.
 
 use serde_json::{Value, json};
 
 use super::{Case, Move, Wanted};
 
-/// A case under way.
+/// A case in progress.
 #[derive(Debug)]
 pub(super) struct Talk {
     pub(super) case: Case,
@@ -15,7 +15,7 @@ pub(super) struct Talk {
 }
 
 impl Talk {
-    /// Of an agent whose lines name the version or do not.
+    /// A case of an agent; `named` says whether its lines name the version of JSON-RPC.
     pub(super) fn new(case: Case, named: bool) -> Self {
         Self { case, count: 0, named }
     }
@@ -40,7 +40,7 @@ impl Talk {
         self.with(|case| case.send(&line))
     }
 
-    /// Waits for the reply to what was asked last.
+    /// Waits for the reply to the last request.
     pub(super) fn replied(self) -> Self {
         let wanted = Wanted::Reply(self.count);
         self.with(|case| case.step(Move::Until(wanted)))

@@ -1,4 +1,4 @@
-//! Takes out of a recording what belongs to the machine it was made on, and what is long and says nothing.
+//! Removes from a recording everything that depends on the machine, and long texts without interest.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use serde_json::Value;
 use super::Stage;
 use crate::fixture::{Direction, Fixture};
 
-/// Entries kept of a long list.
+/// Number of entries left in a long list.
 const KEPT_ENTRIES: usize = 3;
-/// Characters kept of a description.
+/// Number of characters left of a description.
 const KEPT_CHARS: usize = 160;
-/// The port that stands in for the model server's.
+/// The port that replaces the model server's.
 const PORT: &str = "127.0.0.1:8099";
 
 /// Rewrites every line.
@@ -29,12 +29,12 @@ pub(super) fn scrub(mut fixture: Fixture, stage: &Stage) -> Fixture {
     fixture
 }
 
-/// What to replace by what, the longest first where one contains another.
+/// The texts to replace and their replacements, the longest first where one contains another.
 fn replacements(stage: &Stage) -> Vec<(String, &'static str)> {
     let scratch = &stage.scratch;
     let (workspace, home, root) = (scratch.workspace(), scratch.home(), scratch.root().to_owned());
     let mut pairs = Vec::new();
-    // A system may know its temporary folder by a longer name.
+    // The temporary folder may have a longer name on some systems.
     for prefix in ["/private", ""] {
         let prefixed = |path: &Path| format!("{prefix}{}", path.display());
         pairs.extend([
@@ -52,18 +52,18 @@ fn replacements(stage: &Stage) -> Vec<(String, &'static str)> {
     pairs
 }
 
-/// A path as Claude Code names a project's folder after it.
+/// The name that Claude Code derives from a folder's path.
 fn slug(path: &str) -> String {
     path.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect()
 }
 
-/// Cuts lists of what the CLI offers, and descriptions. A line that is no JSON stays as it is.
+/// Cuts lists and descriptions of what the CLI offers. A line that is not JSON stays as it is.
 fn shorten(line: &str) -> String {
     let Ok(mut value) = serde_json::from_str::<Value>(line) else { return line.to_owned() };
     if cut(&mut value) { value.to_string() } else { line.to_owned() }
 }
 
-/// True if anything was cut.
+/// Returns whether anything was cut.
 fn cut(value: &mut Value) -> bool {
     const LISTS: [&str; 8] =
         ["commands", "slash_commands", "models", "agents", "skills", "plugins", "tools", "terminal_slash_commands"];

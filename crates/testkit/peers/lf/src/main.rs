@@ -1,5 +1,5 @@
-//! The Rust client of the A2A project as a peer: one command a line on stdin, what came of it on stdout, as
-//! `lines.mjs` tells.
+//! The Rust client of the A2A project as a peer: one command per line on stdin, its results on stdout, in the format of
+//! `lines.mjs`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ async fn main() {
     LocalSet::new().run_until(listen()).await;
 }
 
-/// Commands run side by side; only `card`, which makes the client, is waited for.
+/// Commands run concurrently; only `card`, which creates the client, is awaited.
 async fn listen() {
     let mut lines = BufReader::new(stdin()).lines();
     let mut client: Option<Arc<Client>> = None;
@@ -158,7 +158,7 @@ fn fail(id: u64, error: &A2AError) {
     }}));
 }
 
-/// One line; Rust hands each on at once, to a pipe too.
+/// Prints one line. Rust flushes stdout after each line, even to a pipe.
 fn say(line: Value) {
     println!("{line}");
 }
