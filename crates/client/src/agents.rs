@@ -24,7 +24,7 @@ pub struct Agents {
     tasks: TaskTracker,
 }
 
-/// What the built-in agent needs in every session.
+/// The settings of the built-in agent for every session.
 #[derive(Clone, Default)]
 pub struct Builtin {
     /// Folder for its conversations; without it they are not stored.

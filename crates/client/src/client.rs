@@ -137,11 +137,11 @@ impl AgentClient {
         self.start_as(SessionId::fresh(), config).await
     }
 
-    /// The same with a session id of the caller's.
+    /// Like [`Self::start`], with a session id chosen by the caller.
     pub async fn start_as(&self, id: SessionId, config: SessionConfig) -> Result<AgentSession, StartError> {
         let which = Which::New { id, forked_from: None, history: None };
         let session = self.hub.open(Open { which, ..Open::new(config, self.me.clone()) }).await?;
-        // The only client: nobody needs to be told that it joined.
+        // There is no other client to see it join.
         let join = Join { announce: false, ..Join::new(self.me.clone()) };
         let joined = session.join(join).await.map_err(|_| StartError::ShutDown)?;
         Ok(AgentSession::new(session, joined.feed))

@@ -1,4 +1,4 @@
-//! The outcome of a session: the answer, what it cost, what it changed.
+//! The outcome of a session: its answer, its cost, its changes.
 
 use multitap_event::{
     AgentError, AgentErrorKind, Denial, Event, EventKind, FileChangeType, MessageId, Role, SessionId, Severity,

@@ -45,8 +45,8 @@ impl AgentSession {
         self.session.id()
     }
 
-    /// The agent's own id of the conversation, once known: what [`AgentClient::resume`](crate::AgentClient::resume)
-    /// takes.
+    /// The agent's own id of the conversation, once known. [`AgentClient::resume`](crate::AgentClient::resume) takes
+    /// it.
     pub fn native_id(&self) -> Option<String> {
         self.session.native_id()
     }
@@ -66,7 +66,7 @@ impl AgentSession {
         self.prompt_when(prompt, WhenBusy::Queue).await
     }
 
-    /// The same, with a choice of what happens while a turn runs.
+    /// Like [`Self::prompt`], with a choice of what happens while a turn runs.
     pub async fn prompt_when(&self, prompt: Prompt, when_busy: WhenBusy) -> Result<PromptId, Refusal> {
         self.session.prompt(prompt, when_busy, self.me.clone()).await
     }
@@ -81,7 +81,7 @@ impl AgentSession {
         self.decide_as(decide, self.me.clone()).await
     }
 
-    /// The same, in the name of somebody else.
+    /// Answers a question in the name of another client.
     pub async fn decide_as(&self, decide: Decide, by: ClientRef) -> Result<Ruling, Refusal> {
         self.session.decide(decide, by).await
     }
@@ -110,7 +110,7 @@ impl AgentSession {
         self.session.query(what, self.me.clone()).await
     }
 
-    /// Puts an error into the log, where everybody who reads it sees it in its place.
+    /// Adds an error to the log, where every client sees it.
     pub async fn report(&self, error: AgentError) -> Result<(), Refusal> {
         self.session.report(error).await
     }

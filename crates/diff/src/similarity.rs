@@ -1,4 +1,4 @@
-//! How much two short lines have in common: the longest common subsequence of their characters, within a budget.
+//! The similarity of two short lines: the longest common subsequence of their characters, within a budget.
 
 /// The share of characters that two lines have in common and in the same order, from 0 to 1.
 ///

@@ -1,4 +1,4 @@
-//! Errors in words: an error with its causes, and without the URLs in it.
+//! Error messages: an error with its causes, and without URLs.
 
 use std::error::Error;
 
@@ -12,8 +12,8 @@ pub fn causes(error: reqwest::Error) -> String {
     error_chain(&error.without_url())
 }
 
-/// An error with its causes, each once, and without URLs, which may hold a secret. If an address was refused, only that
-/// is said.
+/// An error with its causes, each once, and without URLs, which may contain a secret. If an address was refused, the
+/// message contains only that.
 pub fn error_chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

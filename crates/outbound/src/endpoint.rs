@@ -11,7 +11,7 @@ use crate::tls;
 /// Time limit for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a connection needs. URLs with the same endpoint can share a client.
+/// The requirements of a connection. URLs with the same endpoint can share a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Endpoint {
     is_secure: bool,

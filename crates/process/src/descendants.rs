@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// A process, identified so that a later one with the same process id is not confused with it.
+/// A process. Its start time distinguishes it from a later process with the same id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Process {
     pub(crate) pid: Pid,
@@ -24,7 +24,7 @@ impl Process {
         rustix::process::test_kill_process(pid).ok().map(|()| Self { pid, started: 0 })
     }
 
-    /// Sends a signal, unless the process is gone: a later one with its id gets none.
+    /// Sends a signal, unless the process is gone. A later process with its id gets none.
     pub(crate) fn signal(self, signal: Signal) {
         #[cfg(target_os = "linux")]
         if let Ok(held) = rustix::process::pidfd_open(self.pid, rustix::process::PidfdFlags::empty()) {
@@ -50,7 +50,7 @@ impl Process {
         None
     }
 
-    /// Whether it runs. A zombie does not.
+    /// Whether the process runs. A zombie does not.
     pub(crate) fn is_alive(self) -> bool {
         #[cfg(target_os = "linux")]
         return stat(self.pid).is_some_and(|kin| kin.process == self && !kin.is_dead);
@@ -58,7 +58,7 @@ impl Process {
         return Self::find(self.pid) == Some(self);
     }
 
-    /// Whether it runs, or the system does not let us see it.
+    /// Whether the process runs, or the system does not let us see it.
     #[cfg(target_os = "linux")]
     pub(crate) fn may_be_alive(self) -> bool {
         match stat(self.pid) {
@@ -88,7 +88,7 @@ pub(crate) fn descendants(root: Pid) -> Vec<Process> {
     tree(root, all_processes()).into_iter().map(|kin| kin.process).collect()
 }
 
-/// The same for a process table that was already read, with the parents.
+/// Like [`descendants`], for a process table that was already read; includes the parents' ids.
 pub(crate) fn tree(root: Pid, all_processes: Vec<ProcessEntry>) -> Vec<ProcessEntry> {
     let mut children = by_parent(all_processes.into_iter().filter(|kin| kin.process.pid != root));
     let mut found = children.remove(&root).unwrap_or_default();
@@ -138,7 +138,7 @@ pub(crate) fn stat(pid: Pid) -> Option<ProcessEntry> {
     read_stat(pid, &std::fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?)
 }
 
-/// What `/proc` says of a process under that name, such as `Uid:`.
+/// The value under that name in `/proc/PID/status`, such as `Uid:`.
 #[cfg(target_os = "linux")]
 pub(crate) fn status(pid: Pid, name: &str) -> Vec<String> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap_or_default();

@@ -40,7 +40,7 @@ pub(crate) struct CommandScope {
 pub(crate) enum Ending {
     Code(i32),
     Signal(i32),
-    /// Nobody observed it.
+    /// The exit was not observed.
     Unknown,
 }
 

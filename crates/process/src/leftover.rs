@@ -69,7 +69,7 @@ mod linux {
             let ours: HashSet<Mark> = our_marks().into_iter().collect();
             let mut living = HashMap::new();
             let Self { supervisors, processes } = judge(&marked, |mark| {
-                // Our own ancestors, alive or not, are not ours to end.
+                // Our own ancestors must not be ended, whether their host is alive or not.
                 let origin = mark.origin().filter(|origin| origin.namespaces == here && !ours.contains(mark));
                 origin.is_some_and(|origin| !*living.entry(origin.host).or_insert_with(|| origin.host.may_be_alive()))
             });
@@ -86,7 +86,7 @@ mod linux {
     #[derive(Debug)]
     struct Marked {
         process: Process,
-        /// Outermost first: the last is its own supervisor's.
+        /// The marks, outermost first: the last one is that of its own supervisor.
         marks: Vec<Mark>,
         is_supervisor: bool,
         /// Its control group, as in marks.

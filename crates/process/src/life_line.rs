@@ -28,7 +28,7 @@ pub(crate) enum Report {
     /// The program could not be started; that is the errno.
     Failed(i32),
     Ended(Ending),
-    /// That many processes could not be ended.
+    /// The number of processes that could not be ended.
     Left(i32),
     /// The processes of commands are gone, except for that many.
     CommandsEnded(i32),
@@ -36,11 +36,11 @@ pub(crate) enum Report {
 
 /// A report or an order as a line.
 pub(crate) fn line_of(message: &impl Serialize) -> String {
-    // Neither has anything in it that JSON cannot write.
+    // Both types can be written as JSON, so this does not fail.
     serde_json::to_string(message).unwrap_or_default() + "\n"
 }
 
-/// The report or the order that a line is.
+/// Parses a report or an order.
 pub(crate) fn parse<T: DeserializeOwned>(line: &str) -> Option<T> {
     serde_json::from_str(line).ok()
 }

@@ -24,13 +24,13 @@ pub struct LocalConnection {
     pub own: SocketAddr,
 }
 
-/// Who opened a connection within this machine.
+/// The program that opened a connection within this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Connector {
     /// A program of our user. The agents of another Multitap count as such.
     User,
-    /// A process that an agent of this process started, this process itself, which connects for its built-in agent, or one
-    /// that is not there any more to be looked at.
+    /// A process that an agent of this process started; this process itself, which connects for its built-in agent; or
+    /// a process that has already ended.
     Agent,
     /// A program of another user, or of an unknown one.
     OtherUser,
@@ -42,7 +42,7 @@ pub fn is_of_agent(pid: u32) -> bool {
     linux::is_of_agent(pid)
 }
 
-/// Who opened each of these connections, in order. All of them together cost one scan of the processes and their
+/// Identifies who opened each of these connections, in order. All together cost one scan of the processes and their
 /// files, which may take some milliseconds.
 #[cfg(target_os = "linux")]
 pub fn connectors(connections: &[LocalConnection]) -> Vec<Connector> {
@@ -146,7 +146,7 @@ mod linux {
         let sockets = connections.iter().filter_map(|connection| table.row(connection)).filter(is_visible);
         let holders = Holders::find(sockets.map(|row| row.inode).collect(), &agents, &all_processes);
         let judge = |connection| match table.row(connection) {
-            // A client that sent something and closed at once can no longer be identified.
+            // A client that sent a request and closed at once can no longer be identified.
             None if table.is_known() => Connector::Agent,
             Some(row) if is_own(&row) || is_visible(&row) && holders.may_be_agent(&row) => Connector::Agent,
             row => by_user(row),

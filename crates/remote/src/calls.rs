@@ -58,7 +58,7 @@ impl From<serde_json::Error> for CallError {
 pub(crate) enum Link {
     Up,
     Down,
-    /// It is gone for good.
+    /// The session is gone for good.
     Gone,
 }
 

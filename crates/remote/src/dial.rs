@@ -108,7 +108,7 @@ impl Line {
     }
 
     pub(crate) async fn close(mut self) {
-        timeout(GOODBYE, self.socket.close(None)).await.ok(); // it heard, or it did not
+        timeout(GOODBYE, self.socket.close(None)).await.ok(); // the other side may not answer
     }
 }
 

@@ -18,9 +18,9 @@ use crate::wire::{Frame, call};
 /// The first and the longest time between two attempts to reconnect.
 const SOON: Duration = Duration::from_millis(100);
 const SELDOM: Duration = Duration::from_secs(5);
-/// How long a host is tried whose network is gone.
+/// How long reconnecting is tried if the host's network is gone.
 const FAR: Duration = Duration::from_secs(10 * 60);
-/// How long a host on this machine is tried, or one without the session: it may be restarting.
+/// How long reconnecting is tried for a host on this machine, or for one without the session: it may be restarting.
 const NEAR: Duration = Duration::from_secs(10);
 
 /// Close codes of a host: the session is over, and this client was kicked.
@@ -45,7 +45,7 @@ pub(crate) struct Runner {
 }
 
 enum End {
-    /// The session is not used here any more.
+    /// Nobody here uses the session any more.
     Left,
     Cut(Cut),
 }
@@ -95,7 +95,7 @@ impl Runner {
                 End::Cut(cut) => cut,
             };
             self.link.send_replace(Link::Down);
-            // These answers cannot come any more.
+            // The replies to these calls cannot come any more.
             self.pending.drain().for_each(|(_, reply)| drop(reply.send(Err(CallError::Broken))));
             match &cut {
                 Cut::Closed { code: KICKED, reason } => break Over::SentAway(reason.clone()),

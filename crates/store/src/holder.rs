@@ -14,7 +14,7 @@ pub(crate) struct Process {
     pub(crate) boot: String,
     /// Namespace of its pid. Empty: unknown.
     pub(crate) namespace: String,
-    /// Its start time in the system's own count. 0: unknown.
+    /// Its start time in clock ticks of the system. 0: unknown.
     pub(crate) started: u64,
 }
 
@@ -45,7 +45,7 @@ impl Process {
         match look(other.pid) {
             ProcessStatus::Gone => false,
             ProcessStatus::Runs { started } if started != 0 && other.started != 0 => started == other.started,
-            // Some process has that pid; only the lease can tell whether it is the same one.
+            // A process has that pid; only the lease can tell whether it is the owner.
             ProcessStatus::Runs { .. } | ProcessStatus::Unknown => in_time,
         }
     }
@@ -56,7 +56,7 @@ impl Process {
     }
 }
 
-/// What is visible at a pid.
+/// The state of the process with a pid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProcessStatus {
     Gone,
@@ -69,7 +69,7 @@ fn look(pid: u32) -> ProcessStatus {
     match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
         Ok(stat) => stat_line(&stat),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => ProcessStatus::Gone,
-        // It ended meanwhile.
+        // The process ended meanwhile.
         Err(error) if error.raw_os_error() == Some(3) => ProcessStatus::Gone,
         Err(_) => ProcessStatus::Unknown,
     }

@@ -63,7 +63,7 @@ impl Store {
         Self::open_within(path, StoreLimits::default())
     }
 
-    /// The same, with limits.
+    /// Like [`Self::open`], with limits.
     pub fn open_within(path: impl Into<PathBuf>, limits: StoreLimits) -> Result<Self, StoreOpenError> {
         let path = path.into();
         Self::start(&path, limits).map_err(|reason| StoreOpenError { path, reason })

@@ -54,7 +54,7 @@ impl Group {
 
     pub(super) fn order(&mut self, order: &Order) {
         if self.ending.is_some() {
-            return; // the group's number may be somebody else's by now
+            return; // another group may have this number by now
         }
         // Fails only if the group is gone.
         match order {

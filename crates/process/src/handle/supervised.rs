@@ -54,7 +54,7 @@ impl Supervised {
         let mut supervised = Self { supervisor, reports, orders, mark, program: None, ending: None };
         let report = timeout(START, supervised.report()).await.map_err(|_| trouble("said nothing", binary))?;
         match report {
-            // It may have ended already; then its id may belong to another process.
+            // The program may have ended already; then its id may belong to another process.
             Some(Report::Started(pid)) => supervised.program = Pid::from_raw(pid).and_then(Process::find),
             Some(Report::Failed(errno)) => return Err(io::Error::from_raw_os_error(errno)),
             Some(Report::Ended(_) | Report::Left(_) | Report::CommandsEnded(_)) | None => {
@@ -121,7 +121,7 @@ impl Supervised {
         *self.ending.get_or_insert(Ending::Unknown)
     }
 
-    /// The supervisors were killed, maybe all of them: ends what can still be found.
+    /// Ends everything that can still be found after the supervisors were killed, perhaps all of them.
     async fn end_left(&self) {
         let begun = Instant::now();
         loop {

@@ -64,8 +64,8 @@ impl Holders {
 
     /// Whether a process of an agent may have that socket.
     pub(super) fn may_be_agent(&self, row: &Row) -> bool {
-        // No process is seen with it. Only an SSH server with a tunnel is a reason to accept it, unless a process of
-        // an agent may have it where a list of its files does not show it.
+        // No process lists the socket. The only reason to accept it is an SSH server with a tunnel, unless a process of
+        // an agent may have it without listing it.
         let is_of_tunnel = || self.hiding.iter().any(|pid| is_ssh_server(*pid) && hides_files(*pid, row.owner));
         let is_concealed = || self.agents.iter().any(|pid| conceals(*pid, row.inode));
         self.of_agents.contains(&row.inode)
@@ -103,7 +103,7 @@ fn is_ssh_server(pid: Pid) -> bool {
     matches!(name.trim_end(), "sshd" | "sshd-session" | "dropbear")
 }
 
-/// The sockets that a process has open; none if it does not let us look.
+/// The sockets that a process has open; `None` if we may not look.
 pub(super) fn sockets_of(pid: Pid) -> Option<HashSet<u64>> {
     listed_sockets(Path::new(&format!("/proc/{}/fd", pid.as_raw_nonzero())))
 }

@@ -93,8 +93,8 @@ fn apart() -> io::Result<()> {
     Ok(())
 }
 
-/// Has the kernel continue us when the host dies, in case we are stopped then. It also does so when the host's thread
-/// that started us ends, which is harmless.
+/// Asks the kernel to continue us when the host dies, in case we are stopped then. The kernel also does so when the
+/// host's thread that started us ends, which is harmless.
 fn wake_with_host() -> io::Result<unix::Signal> {
     let wakes = unix::signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
     #[cfg(target_os = "linux")]
@@ -115,7 +115,7 @@ async fn next_line(line: &mut Option<LifeLine>) -> Option<String> {
     }
 }
 
-/// Waits until somebody continued us; never returns without such a signal.
+/// Waits until a signal continues us; never returns without one.
 async fn woken(wakes: &mut Option<unix::Signal>) {
     match wakes {
         Some(wakes) => drop(wakes.recv().await),
@@ -168,7 +168,7 @@ impl Supervisor {
         let manner = self.watch().await;
         self.end_all(manner).await;
         if cfg!(not(target_os = "linux")) {
-            // Orphans were not reparented to us; those in the program's group are found through it.
+            // Orphans were not reparented to us; those in the program's group are found through the group.
             self.signal_group(Signal::KILL);
         }
         match self.ending {
@@ -262,7 +262,7 @@ impl Supervisor {
         }
         let mut left = descendants(getpid());
         if left.is_empty() && self.ending.is_none() {
-            left.extend(Process::find(self.program)); // the system does not let us look
+            left.extend(Process::find(self.program)); // the system does not let us look at its descendants
         }
         left
     }

@@ -41,7 +41,7 @@ pub(super) fn program(program: &OsStr, args: &[OsString], stdio: life_line::Stdi
         drop(stdio);
         let mut errno = String::new();
         line.read_to_string(&mut errno)?;
-        // It closes without output when the program runs, or was killed before.
+        // The pipe closes without output when the program runs, or was killed before.
         let number = || errno.parse().unwrap_or(Errno::INVAL.raw_os_error());
         return if errno.is_empty() { Ok(pid) } else { Err(io::Error::from_raw_os_error(number())) };
     }
@@ -80,7 +80,7 @@ pub(super) fn become_program(inner: &OsStr, program: &OsStr, args: &[OsString]) 
     Ok(ExitCode::from(NOT_STARTED))
 }
 
-/// Has the kernel send us a signal when our parent dies, which must still be that one.
+/// Asks the kernel for a signal when our parent dies. Fails if the parent has died already.
 #[cfg(target_os = "linux")]
 pub(super) fn end_with(parent: &OsStr, signal: Signal) -> io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(signal))?;

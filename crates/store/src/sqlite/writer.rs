@@ -57,7 +57,7 @@ pub(super) type Reply = oneshot::Sender<Result<Option<Claim>, JournalError>>;
 struct OwnedLog {
     key: i64,
     owner: Owner,
-    /// It was released, but that could not be written yet: the last event that was sent out.
+    /// The log was released, but the release could not be written yet: the last event that was sent out.
     given_up: Option<u64>,
 }
 
@@ -85,7 +85,7 @@ pub(super) struct Writer {
     queue: mpsc::Receiver<Message>,
     /// Pages in the write-ahead log after the last commit.
     pages: Arc<AtomicU32>,
-    /// That number when a checkpoint was last requested.
+    /// The value of that counter when a checkpoint was last requested.
     called_at: u32,
     keeper: SyncSender<()>,
     keeper_thread: JoinHandle<()>,
@@ -173,7 +173,7 @@ impl Writer {
         }
     }
 
-    /// Does a group of work and acknowledges it.
+    /// Writes a group of requests and acknowledges them.
     fn write(&mut self, group: Vec<(Work, Reply)>) {
         let Some(flush) = group.iter().map(|(work, _)| work.flush()).max() else { return };
         match self.attempt(group.iter().map(|(work, _)| work), flush) {
@@ -197,7 +197,7 @@ impl Writer {
         }
     }
 
-    /// Does all of it in one transaction.
+    /// Writes all requests in one transaction.
     fn attempt<'a>(
         &mut self,
         group: impl Iterator<Item = &'a Work>,
