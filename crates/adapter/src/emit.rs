@@ -1,8 +1,8 @@
-//! Builds the events of one session, and keeps what they need: facts of the session, the turn that runs, its texts and
-//! tool calls, the open questions, and the requests that the agent has not answered.
+//! Builds the events of one session, and holds the state for them: facts of the session, the running turn, its texts
+//! and tool calls, the open questions, and the requests that the agent has not answered.
 //!
-//! All codecs and the stored histories use it, so that every agent's events keep the same promises: one end for each
-//! turn and each tool call, no text twice, and no question that outlives its turn. No wire shape comes in here.
+//! All codecs and the stored histories use it, so that the same holds for every agent's events: one end for each turn
+//! and each tool call, no text twice, and no question that outlives its turn. Must not come in: an agent's JSON.
 
 mod asked;
 mod calls;

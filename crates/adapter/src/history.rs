@@ -1,7 +1,7 @@
 //! Conversations that the agents store themselves: finds and lists them, and reports them as unified events.
 //!
-//! Where each agent keeps them and what its files look like is in its own folder (`claude/history.rs` and so on);
-//! here is what they share. Reads only: nothing in here changes an agent's files.
+//! Each agent's folder knows where the agent stores them and what its files look like (`claude/history.rs` and so on);
+//! this module has the common part. Read-only: nothing here changes an agent's files.
 
 pub(crate) mod file;
 mod reading;

@@ -1,4 +1,4 @@
-//! Reads JSON objects of agents field by field: what is absent, null or of another shape than we know counts as absent.
+//! Reads JSON objects of agents field by field: a field that is null or has an unexpected shape counts as absent.
 
 use serde_json::{Map, Value};
 
@@ -79,7 +79,7 @@ pub(crate) fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The text of content blocks, if they are nothing but text.
+/// The text of content blocks, if they contain only text.
 pub(crate) fn text_of_blocks(blocks: &[Value]) -> Option<String> {
     let text = |block: &'_ Value| block.string("text").filter(|_| block.text("type") == Some("text"));
     Some(blocks.iter().map(text).collect::<Option<Vec<_>>>()?.join("\n"))

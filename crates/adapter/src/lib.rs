@@ -1,7 +1,7 @@
-//! Native lines of coding agents to unified events, and commands back to native lines.
+//! Translates native lines of coding agents to unified events, and commands to native lines.
 //!
-//! One folder an agent, the same files in each: its `wire` shapes, `decode`, `encode`, and a launch plan (argv and
-//! environment). A [`Codec`] has no I/O; one [`pump`](launch) carries its lines to and from the child.
+//! One folder per agent, with the same files in each: its `wire` shapes, `decode`, `encode`, and a launch plan
+//! (arguments and environment). A [`Codec`] has no I/O; one [`pump`](launch) moves its lines to and from the child.
 //!
 //! Must not come in: clients, doors, the hub, anything that owns a log.
 
@@ -31,7 +31,7 @@ pub use gemini::{GeminiCodec, StreamCodec as GeminiStreamCodec};
 pub use history::{History, HistoryError, Reading, StoredSession, read};
 pub use info::{AgentFeatures, AgentInfo, ProgramInfo};
 pub use mcp::left_out as mcp_left_out;
-/// Whoever starts an agent says who keeps its children.
+/// The caller that starts an agent chooses how its children are supervised.
 pub use multitap_process::Keeper;
 pub use project::{ActingFile, acting_files, acting_files_of_added, left_out as project_left_out};
 pub use pump::drafts;

@@ -1,4 +1,5 @@
-//! Settings of MCP servers that an agent does not support: expressed in another way, refused, or left out.
+//! Handles settings of MCP servers that an agent does not support: expresses them in another way, refuses them, or
+//! leaves them out.
 //!
 //! Supported settings are translated in the agent's own folder. A setting that restricts tools is never left out.
 
@@ -8,7 +9,7 @@ use multitap_event::{AgentType, McpReach, McpServer, SessionConfig, Unsupported}
 
 use crate::info::{AgentInfo, McpAbilities};
 
-/// The settings that an agent can be given for a server of that name. The built-in agent takes all.
+/// The settings that an agent supports for a server of that name. The built-in agent supports all.
 fn abilities(agent: AgentType, name: &str) -> McpAbilities {
     let all = McpAbilities {
         timeout: true,
@@ -28,7 +29,7 @@ fn abilities(agent: AgentType, name: &str) -> McpAbilities {
     }
 }
 
-/// Refuses by name what would be something else if it were left out.
+/// Refuses unsupported settings that must not be left out.
 pub(crate) fn check(config: &SessionConfig) -> Result<(), Unsupported> {
     let agent = config.agent.agent_type();
     for (name, server) in &config.mcp_servers {
@@ -55,8 +56,8 @@ pub(crate) fn check(config: &SessionConfig) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// Settings of servers that the agent has no word for, and so does not get. Without it the agent asks more often,
-/// or waits as long as its own settings say.
+/// Settings of servers that the agent does not support, and so does not get. Without them the agent asks more often, or
+/// waits as long as its own settings say.
 pub fn left_out(config: &SessionConfig) -> Vec<String> {
     let agent = config.agent.agent_type();
     let of = |(name, server): (&String, &McpServer)| {
@@ -72,7 +73,8 @@ pub fn left_out(config: &SessionConfig) -> Vec<String> {
     config.mcp_servers.iter().flat_map(of).collect()
 }
 
-/// The program and its arguments for an agent that starts servers only in its own folder: a shell goes there first.
+/// The program and its arguments for an agent that starts servers only in its own folder: a shell changes the folder
+/// first.
 pub(crate) fn in_folder(command: &str, args: &[String], cwd: Option<&Path>) -> (String, Vec<String>) {
     let Some(cwd) = cwd else { return (command.to_owned(), args.to_vec()) };
     let go = ["-c", r#"cd -- "$0" && exec "$@""#].map(str::to_owned);

@@ -1,8 +1,8 @@
-//! Project files that make an agent run programs, or allow itself something, before anybody agreed to it.
+//! Project files that make an agent run programs, or allow tools, before the user has agreed.
 //!
-//! Each CLI asks in its own screen whether a folder is trusted. Driven by us it does not ask, so a folder that nobody
-//! trusts is looked at before each start, and the agent starts without these files or not at all. Which files those
-//! are stands in each agent's own folder. Must not come in: whom the user trusts.
+//! Each CLI asks on its own screen whether a folder is trusted, but not when Multitap drives it. So an untrusted folder
+//! is checked before each start, and the agent starts without these files or not at all. Each agent's folder names its
+//! files. Must not come in: which folders the user trusts.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -15,20 +15,20 @@ use serde_json::{Map, Value};
 use crate::gemini;
 use crate::info::AgentInfo;
 
-/// A larger file is not read, and counts as one that acts.
+/// Maximum size of a file that is read; a larger one counts as one that takes effect.
 const MOST_BYTES: u64 = 512 * 1024;
 /// Maximum number of bytes read of all files together. Files beyond it count as files that take effect.
 const MOST_BYTES_IN_ALL: u64 = 8 * 1024 * 1024;
-/// How many files are looked at. A folder with more counts as one that acts.
+/// Maximum number of files that are checked. A folder with more counts as one that takes effect.
 const MOST_FILES: usize = 1000;
 /// Maximum depth at which folders of commands and the like are searched. A deeper folder counts as one that takes
 /// effect.
 const MOST_DEPTH: usize = 6;
-/// How many keys of a file are named, and how much of each.
+/// Number of a file's keys that are named, and number of characters of each.
 const SHOWN_KEYS: usize = 6;
 const SHOWN_CHARS: usize = 40;
 
-/// A file or folder of the project that acts.
+/// A file or folder of the project that takes effect when an agent starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActingFile {
     pub agent: AgentType,
@@ -77,13 +77,13 @@ pub fn acting_files_of_added(agent: AgentType, folder: &Path, env: &BTreeMap<Str
     found
 }
 
-/// What a session would leave out because its folder is not trusted, for people. Nothing if all is used; also nothing
-/// for an agent that would not start.
+/// Describes what a session leaves out because its folder is not trusted; `None` if it leaves out nothing, or would not
+/// start.
 pub fn left_out(config: &SessionConfig) -> Option<String> {
     judge(&mut config.clone()).ok().flatten().map(|warning| warning.message)
 }
 
-/// The session as it may start, and the warning for it. Reads files where that holds nobody up.
+/// The configuration with which the session may start, and a warning. Reads files on a thread that may block.
 pub(crate) async fn judged(config: SessionConfig) -> Result<(SessionConfig, Option<AgentError>), LaunchError> {
     let agent = config.agent.agent_type();
     let work = move || {
@@ -97,8 +97,8 @@ pub(crate) async fn judged(config: SessionConfig) -> Result<(SessionConfig, Opti
     })
 }
 
-/// Prepares the start in a folder that brings something that acts. If nobody trusts the folder the agent leaves it
-/// out, where it can; the warning for the session says so.
+/// Prepares a start in a folder with files that take effect. If the folder is not trusted, the agent starts without
+/// them where it can, and the session gets a warning.
 fn judge(config: &mut SessionConfig) -> Result<Option<AgentError>, LaunchError> {
     let folder = match &config.working_directory {
         Some(folder) => folder.clone(),
@@ -140,12 +140,12 @@ fn judge(config: &mut SessionConfig) -> Result<Option<AgentError>, LaunchError> 
     Ok(Some(AgentError::new(AgentErrorKind::PermissionDenied, message).of(agent).warning()))
 }
 
-/// Where one agent looks for files of the project, and what was found there.
+/// The search for one agent's project files, and its results.
 pub(crate) struct Project {
     agent: AgentType,
-    /// The folder of the session, links resolved.
+    /// The folder of the session, with links resolved.
     folder: PathBuf,
-    /// The agent's own folder in the user's home, links resolved: what lies there is the user's.
+    /// The agent's own folder in the user's home, with links resolved. Files in it belong to the user.
     home: Option<PathBuf>,
     found: Vec<ActingFile>,
     bytes_left: u64,
@@ -189,12 +189,12 @@ impl Project {
         Some(real(&own.join(common.trim())).parent()?.to_owned())
     }
 
-    /// Whether a folder is the user's own, and no project's.
+    /// Whether a folder belongs to the user, not to a project.
     pub(crate) fn is_own(&self, folder: &Path) -> bool {
         self.home.as_deref().is_some_and(|home| folder.canonicalize().is_ok_and(|folder| folder == home))
     }
 
-    /// Whether a folder holds the agent's own folder: the home of the user.
+    /// Whether a folder contains the agent's own folder, as the user's home does.
     pub(crate) fn is_home(&self, folder: &Path) -> bool {
         self.home.as_deref().and_then(Path::parent) == Some(folder)
     }
@@ -204,7 +204,8 @@ impl Project {
         self.found.push(ActingFile { agent: self.agent, path, what: what.into() });
     }
 
-    /// A file with JSON acts by every key that `is_harmless` does not name. Takes the path of the key.
+    /// Checks a JSON file: every key that `is_harmless` does not accept takes effect. Its argument is the path of the
+    /// key.
     pub(crate) fn look_at_json(&mut self, path: &Path, is_harmless: impl Fn(&[&str], &Value) -> bool) {
         let text = match self.contents(path) {
             Contents::Absent => return,
@@ -221,13 +222,13 @@ impl Project {
                     self.found(path, shown(&keys));
                 }
             }
-            // The agent may read what we cannot.
+            // The agent may be able to read a file that we cannot.
             Ok(_) | Err(_) => self.found(path, "is not plain JSON"),
         }
     }
 
-    /// A folder acts if one of its files does, by its path and text; the first is named. Folders below it are searched
-    /// as well.
+    /// Checks a folder and those below it: it takes effect if `acts` says so of a file's path and text. The first such
+    /// file is named.
     pub(crate) fn look_into(&mut self, folder: &Path, acts: impl Fn(&Path, &str) -> Option<&'static str>) {
         let mut left = vec![(folder.to_owned(), 0)];
         while let Some((place, depth)) = left.pop() {
@@ -269,7 +270,8 @@ impl Project {
     }
 }
 
-/// A folder, links resolved, and those above it, up to the root of its repository; without one, itself alone.
+/// A folder with links resolved, and those above it up to the root of its repository; without a repository, only the
+/// folder.
 pub(crate) fn up_to_repository(folder: &Path) -> Vec<PathBuf> {
     let folder = real(folder);
     let all: Vec<PathBuf> = folder.ancestors().map(Path::to_owned).collect();
@@ -299,7 +301,7 @@ pub(crate) fn contents(path: &Path) -> Contents {
     }
 }
 
-/// The keys that act; one level below a key that does not as a whole.
+/// The keys that take effect. If an object has harmless keys, its other keys are named in place of the object.
 fn acting_keys(settings: &Map<String, Value>, is_harmless: &impl Fn(&[&str], &Value) -> bool) -> Vec<String> {
     let mut keys = Vec::new();
     for (key, value) in settings {
@@ -318,7 +320,7 @@ fn acting_keys(settings: &Map<String, Value>, is_harmless: &impl Fn(&[&str], &Va
     keys
 }
 
-/// Keys as people are shown them. They are words of strangers: short, and nothing in them is obeyed.
+/// Keys in a form that is safe to show: short, and with control characters made visible.
 fn shown(keys: &[String]) -> String {
     let short = |key: &String| key.chars().take(SHOWN_CHARS).collect::<String>().escape_debug().to_string();
     let mut words: Vec<String> = keys.iter().take(SHOWN_KEYS).map(short).collect();

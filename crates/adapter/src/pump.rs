@@ -1,9 +1,9 @@
-//! The loop that runs an agent: lines of its process go through the codec to the owner, commands go back.
+//! The loop that runs an agent: lines of its process go through the codec to the owner, and commands go back.
 //!
-//! One loop serves both kinds of agents: those with one process for the session ([`Pump::run`]), and those with a
-//! process for each turn ([`Pump::run_turns`]). A full event queue stops the reading, so back-pressure ends at the
-//! process's stdout. A process that does not read its stdin, says nothing, or does not end in time, is stopped:
-//! nothing may block the session.
+//! One loop serves agents with one process per session ([`Pump::run`]) and agents with one process per turn
+//! ([`Pump::run_turns`]). A full event queue stops the reading, so back-pressure reaches the process's stdout. A
+//! process that does not read its stdin, prints nothing, or does not end in time, is stopped: nothing may block the
+//! session.
 
 mod start;
 mod turns;
@@ -35,9 +35,9 @@ const AFTER_STDOUT: Duration = Duration::from_secs(2);
 const AFTER_CANCEL: Duration = Duration::from_secs(10);
 /// How long the process of a turn may live after the turn has ended.
 const AFTER_TURN: Duration = Duration::from_secs(5);
-/// How often a silent process is checked: its end does not show while a descendant holds its stdout open.
+/// Interval at which a silent process is checked: its end is not visible while a descendant holds its stdout open.
 const CHECK: Duration = Duration::from_secs(1);
-/// How long to read what a process that is gone has left in its stdout.
+/// Time limit for reading what a dead process has left in its stdout.
 const REST: Duration = Duration::from_millis(200);
 
 /// Turns a line's step into drafts for the log. With `keep_raw` exactly one of the drafts has the line.
@@ -49,7 +49,7 @@ pub fn drafts(step: Step, line: Option<&str>, keep_raw: bool, now: Timestamp) ->
     drafts
 }
 
-/// Puts a native line into the first of its drafts. A document that was never cut into lines is several.
+/// Puts a native line into the first of its drafts. A document that was never split consists of several lines.
 pub(crate) fn keep_line(drafts: &mut Vec<Draft>, line: &str, now: Timestamp) {
     if drafts.is_empty() {
         drafts.push(Draft::new(now, EventKind::RawDelta { native_type: type_of(line).ok().map(Into::into) }));
@@ -63,7 +63,7 @@ pub(crate) fn keep_line(drafts: &mut Vec<Draft>, line: &str, now: Timestamp) {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lifetime {
     Session,
-    /// Each turn has a process of its own. It reads its prompt and no commands.
+    /// Each turn has its own process, which reads its prompt and no commands.
     Turn,
 }
 
@@ -79,10 +79,10 @@ pub(crate) struct Pump<C> {
     start_timeout: Duration,
     /// Events from before the owner listens.
     early: Vec<Draft>,
-    /// The owner knows that the agent does not read its stdin.
+    /// Whether the owner was told that the agent does not read its stdin.
     stuck_reported: bool,
     limit: Option<Limit>,
-    /// When the last prompt went to the agent: what started since then belongs to the turn.
+    /// The time of the last prompt: processes started since then belong to the turn.
     turn_began: Option<Moment>,
     /// Commands for the turn after the one whose process still runs.
     waiting: VecDeque<Command>,
@@ -105,11 +105,11 @@ impl Limit {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Overdue {
-    /// To write its first line.
+    /// The process must write its first line.
     Output,
-    /// To end a turn that was cancelled.
+    /// The process must end a cancelled turn.
     TurnEnd,
-    /// To exit after the end of its turn.
+    /// The process must exit after the end of its turn.
     Exit,
 }
 
@@ -173,12 +173,13 @@ impl<C: Codec> Pump<C> {
         }
     }
 
-    /// Reports what the owner should know about this start.
+    /// Reports a warning about this start to the owner.
     pub(crate) fn warn(&mut self, warning: Option<AgentError>) {
         self.early.extend(warning.map(|warning| Draft::new(Timestamp::now(), EventKind::Error(warning))));
     }
 
-    /// Runs a process that lives as long as the session, until it or the owner is gone; then nothing of it is left.
+    /// Runs a process that lives as long as the session, until it or the owner is gone; then all its processes have
+    /// ended.
     #[tracing::instrument(name = "agent", skip_all, fields(agent = %self.agent))]
     pub(crate) async fn run(mut self, mut child: Child) {
         let early = std::mem::take(&mut self.early);
@@ -256,7 +257,7 @@ impl<C: Codec> Pump<C> {
     async fn on_command(&mut self, child: &mut Child, command: Command) -> Result<bool, OwnerGone> {
         let is_prompt = matches!(command, Command::Prompt(_));
         if self.lifetime == Lifetime::Turn && (is_prompt || !self.waiting.is_empty()) {
-            // The turn is over, but not its process: the command is for the next one.
+            // The turn is over but its process still runs: the command is for the next turn.
             self.waiting.push_back(command);
             return Ok(false);
         }
@@ -266,7 +267,7 @@ impl<C: Codec> Pump<C> {
         let is_cancel = command == Command::Cancel;
         let step = self.codec.encode(command, Timestamp::now());
         let stop = step.stop;
-        // With nothing to cancel the codec only says so.
+        // If there is nothing to cancel, the codec only reports that.
         let is_refused = step.events.iter().any(|kind| matches!(kind, EventKind::Error(_)));
         if self.lifetime == Lifetime::Session && is_cancel && !is_refused {
             self.limit.get_or_insert_with(|| Limit::after(AFTER_CANCEL, Overdue::TurnEnd));
@@ -276,13 +277,14 @@ impl<C: Codec> Pump<C> {
         Ok(stop)
     }
 
-    /// Sends events of a process that runs. The end of a turn changes what the process has to do in time.
+    /// Sends events of a running process. The end of a turn starts another time limit.
     async fn send_from(&mut self, child: &mut Child, drafts: Vec<Draft>) -> Result<(), OwnerGone> {
         if drafts.iter().any(|draft| matches!(draft.kind, EventKind::TurnCompleted(_))) {
             match self.lifetime {
                 Lifetime::Turn => self.limit = Some(Limit::after(AFTER_TURN, Overdue::Exit)),
                 Lifetime::Session if self.limit.take().is_some() => {
-                    // A turn reported as cancelled has nothing running. Some agents leave its commands running.
+                    // When a turn is reported as cancelled, its commands must have ended. Some agents leave them
+                    // running.
                     if let (Some(since), Some(variable)) = (self.turn_began, self.codec.command_variable()) {
                         child.end_commands(since, variable).await;
                     }
@@ -340,7 +342,7 @@ impl<C: Codec> Pump<C> {
         }
     }
 
-    /// The end of a process that closed that pipe: its own, or by us if it lives on.
+    /// Waits for the end of a process that closed that pipe, and ends it if it continues.
     async fn exited(&mut self, child: &mut Child, patience: Duration, pipe: &str) -> Ended {
         if let Ok(exit) = timeout(patience, child.wait()).await {
             tracing::debug!(code = exit.code, "exited");
@@ -353,7 +355,7 @@ impl<C: Codec> Pump<C> {
         Ended::Broken(exit, why)
     }
 
-    /// Stops a process at once, and passes on what it still had to say.
+    /// Stops a process at once, and passes on its last output.
     async fn stop(&mut self, child: &mut Child) -> Exit {
         let exit = child.stop(Patience { after_eof: Duration::ZERO, ..Patience::default() }).await;
         tracing::debug!(code = exit.code, "stopped");
@@ -361,7 +363,7 @@ impl<C: Codec> Pump<C> {
         exit
     }
 
-    /// The owner let go: cancel the turn, ask the process to exit, and pass on what it still has to say.
+    /// The owner has left: cancels the turn, asks the process to exit, and passes on its last output.
     async fn wind_down(&mut self, child: &mut Child) -> Exit {
         let mut step = self.codec.encode(Command::Cancel, Timestamp::now());
         for line in std::mem::take(&mut step.lines) {
@@ -429,7 +431,7 @@ impl<C: Codec> Pump<C> {
         if exit.stderr_tail.is_empty() { error } else { error.native(exit.stderr_tail.clone()) }
     }
 
-    /// Sends the events of a step that no line caused.
+    /// Sends the events of a step that was not caused by a line.
     async fn report(&mut self, step: Step) -> Result<(), OwnerGone> {
         self.send(drafts(step, None, false, Timestamp::now())).await
     }
@@ -444,7 +446,7 @@ impl<C: Codec> Pump<C> {
 
 /// Whether the program has exited. Does not wait.
 async fn is_gone(child: &mut Child) -> bool {
-    // While a descendant holds its stderr, only the missing id shows it.
+    // While a descendant holds its stderr, only the missing id shows the exit.
     timeout(Duration::ZERO, child.wait()).await.is_ok() || child.pid().is_none()
 }
 

@@ -1,4 +1,4 @@
-//! Whether somebody is signed in with an agent, by files and variables. Nothing is started or asked.
+//! Whether the user is signed in with an agent, by files and variables. Starts nothing, and asks nobody.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,11 +14,11 @@ pub enum SignIn {
     Found(String),
     /// No variable or file shows a sign-in; `fix` says what to do.
     Missing { fix: &'static str },
-    /// This machine may keep it where it cannot be seen.
+    /// This machine may store the sign-in where it is not visible.
     Unknown,
 }
 
-/// Whether somebody is signed in. `env` is what the agent is given beside our own variables.
+/// Whether the user is signed in. `env` has the agent's variables in addition to our own.
 pub fn sign_in(agent: AgentType, env: &BTreeMap<String, String>) -> SignIn {
     let Some(info) = AgentInfo::of(agent) else { return SignIn::Unknown };
     let Some(places) = &info.sign_in else { return SignIn::Unknown };

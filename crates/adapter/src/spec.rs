@@ -1,4 +1,4 @@
-//! Starting an agent: which program, which codec, and the wait until it has shown that it is up.
+//! Starts an agent: which program, which codec, and the wait until it is ready.
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -40,7 +40,7 @@ pub(crate) fn private_file(agent: AgentType, suffix: &str, content: impl AsRef<[
     })
 }
 
-/// How one agent is run: its arguments and environment, and its codec.
+/// How one agent is started: its arguments and environment, and its codec.
 pub(crate) struct Plan<C> {
     pub(crate) args: Vec<String>,
     pub(crate) env: Vec<(String, String)>,
@@ -62,13 +62,13 @@ pub fn recorded(agent: AgentType) -> Option<Box<dyn Codec>> {
     AgentInfo::of(agent).map(|info| (info.recorded)())
 }
 
-/// Whether an agent takes prompts into a running turn.
+/// Whether an agent accepts prompts during a turn.
 pub fn steers(agent: AgentType, transport: Transport) -> bool {
     transport == Transport::Default && AgentInfo::of(agent).is_some_and(|info| info.steers)
 }
 
-/// Refuses what an agent's program would read as an option of its own. Clients choose models, and Claude takes the word
-/// after `--resume` for an option if it begins like one.
+/// Refuses values that an agent's program would parse as options. Clients choose models, and Claude parses the word
+/// after `--resume` as an option if it begins like one.
 fn check_words(config: &SessionConfig) -> Result<(), Unsupported> {
     let (session, message) = match &config.resume {
         Resume::New | Resume::Latest => (None, None),
@@ -83,8 +83,8 @@ fn check_words(config: &SessionConfig) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// Starts an agent and waits until it is up. Its work is carried on `tasks`; when the link's command end is dropped
-/// the agent is asked to go, and when `tasks` has finished nothing of it is left.
+/// Starts an agent and waits until it is ready. Its work runs on `tasks`. When the link's command sender is dropped,
+/// the agent is asked to end; when `tasks` has finished, all its processes have ended.
 pub async fn launch(mut spec: LaunchSpec, tasks: &TaskTracker) -> Result<AgentLink, LaunchError> {
     let agent = spec.config.agent.agent_type();
     mcp::check(&spec.config)?;
@@ -93,13 +93,13 @@ pub async fn launch(mut spec: LaunchSpec, tasks: &TaskTracker) -> Result<AgentLi
         let message = format!("{agent} is not started as a program");
         return Err(AgentError::new(AgentErrorKind::ProcessSpawnFailed, message).of(agent).into());
     };
-    // Judged at every start: a project's files may have come since the last one.
+    // Checked at every start: a project's files may have changed since the last one.
     let (config, warning) = project::judged(spec.config).await?;
     spec.config = config;
     (info.launch)(Start { spec, warning, tasks }).await
 }
 
-/// A session that is to be started, checked as far as all agents have that in common.
+/// A session to start, after the checks that all agents have in common.
 pub(crate) struct Start<'a> {
     pub(crate) spec: LaunchSpec,
     /// A warning about this start, for the owner.
@@ -109,7 +109,7 @@ pub(crate) struct Start<'a> {
 
 pub(crate) type Starting<'a> = Pin<Box<dyn Future<Output = Result<AgentLink, LaunchError>> + Send + 'a>>;
 
-/// Has the agent archive one of its stored conversations. Codex can; the others have no such thing.
+/// Asks the agent to archive one of its stored conversations. Only Codex can.
 pub async fn archive(spec: LaunchSpec, native_id: &str) -> Result<(), LaunchError> {
     let agent = spec.config.agent.agent_type();
     if agent != AgentType::Codex {
@@ -172,7 +172,7 @@ pub(crate) fn add_options(args: &mut Vec<String>, name: &str, values: impl IntoI
     args.extend(values.into_iter().flat_map(|value| [name.to_owned(), value.as_ref().to_owned()]));
 }
 
-/// A folder as an argument or in JSON, which can only be text.
+/// A folder as an argument or in JSON, which must be text.
 pub(crate) fn folder_text(agent: AgentType, setting: &str, folder: &Path) -> Result<String, Unsupported> {
     folder.to_str().map(str::to_owned).ok_or_else(|| {
         Unsupported::new(agent, setting, format!("the name of the folder {} is not UTF-8", folder.display()))

@@ -1,7 +1,7 @@
 //! Conversations on disk: one file of JSON lines each, so that they can be resumed.
 //!
-//! A line is a message, the model that answers from there on, or a mark that all earlier lines no longer count. A
-//! truncated line is ignored; the next message begins on a line of its own.
+//! A line is a message, the name of the model that answers the following messages, or a mark that all earlier lines no
+//! longer count. A truncated line is ignored; the next message begins on a new line.
 
 use std::ffi::OsString;
 use std::io;

@@ -4,7 +4,7 @@
 //! not its destination; an edited command is judged here, by the session's own block rules and mode. A command that
 //! cannot be parsed with certainty is refused.
 //!
-//! Must not come in: agent names and their argument names; the agent's side reports what an edit makes of a call.
+//! Must not come in: names of agents and of their arguments; the agent's side reports the call that an edit results in.
 
 use multitap_event::{AgentLink, ApprovalMode, Details, EditReview, EditedCall, Question, REVIEW_QUEUE};
 use tokio::sync::{mpsc, oneshot};

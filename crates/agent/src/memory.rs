@@ -1,8 +1,8 @@
-//! What the agent knows from the start: memory files of the user and of the folder it works in.
+//! Memory files of the user and of the session's folder, which the model gets at the start.
 //!
-//! The user's own first, then those from the repository's root down to the session's folder, so that the nearest
-//! comes last. Bounded; a link out of the repository is not followed. Must not come in: how a model uses it, who
-//! writes it.
+//! The user's own files come first, then those from the repository's root down to the session's folder, so that the
+//! nearest comes last. Bounded; a link out of the repository is not followed. Must not come in: how a model uses them,
+//! who writes them.
 
 use std::fs::File;
 use std::io::{self, Read as _};

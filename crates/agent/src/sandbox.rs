@@ -2,10 +2,10 @@
 //!
 //! A command is started through our own binary as `BINARY __sandboxed …`, which restricts itself and then becomes the
 //! command: files by Landlock, the network by a network namespace or, where none is available, by Landlock's TCP
-//! rights. What can be enforced here is tried before the session begins; a command then starts with exactly that, or
-//! not at all.
+//! rights. Before the session begins, a trial shows what can be enforced here; each command then starts with exactly
+//! that, or not at all.
 //!
-//! Must not come in: who may run what. The sandbox confines what was allowed.
+//! Must not come in: what may run. The sandbox confines commands that were allowed.
 
 #[cfg(target_os = "linux")]
 mod enter;

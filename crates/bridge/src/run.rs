@@ -98,7 +98,7 @@ impl Runs {
         while known.len() >= MOST_RUNS || bytes > MOST_BYTES {
             let ended = known.iter().position(|run| run.ended_bytes().is_some());
             let Some(forgotten) = known.remove(ended.unwrap_or_default()) else { break };
-            // A task that no call can ask for any more is not followed either.
+            // No call can ask for a forgotten run, so its task is not followed any more.
             forgotten.stop();
             bytes = bytes.saturating_sub(forgotten.ended_bytes().unwrap_or_default());
         }

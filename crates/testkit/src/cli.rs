@@ -1,7 +1,7 @@
 //! The pinned CLIs: their packages and versions, where they are stored, and which file to run.
 //!
-//! They live in a cache folder outside the repository, one folder for each package and version, so that
-//! a second clone does not fetch them again. Nothing here runs them.
+//! They are in a cache folder outside the repository, one folder for each package and version, so that a second clone
+//! does not fetch them again. Nothing here runs them.
 
 use std::env;
 use std::path::PathBuf;

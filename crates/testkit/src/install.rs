@@ -17,8 +17,8 @@ pub fn install(cli: Cli) -> Result<Option<PathBuf>> {
 
 /// Fills a folder of the cache, unless its program is there.
 ///
-/// It is filled beside its place and moved there when whole, so that an interrupted run leaves nothing that
-/// looks installed; a lock keeps two runs apart.
+/// It is filled under another name and renamed when complete, so that an interrupted run leaves nothing that looks
+/// installed; a lock separates concurrent runs.
 pub(crate) fn into(folder: &Path, program: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     if program.is_file() {
         return Ok(());

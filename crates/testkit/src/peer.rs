@@ -1,7 +1,7 @@
 //! Peers: A2A clients of other projects, and a browser. Each is a process that a test controls by lines of JSON.
 //!
-//! The programs stand in `peers/`; each drives its SDK as it comes. A test begins with
-//! `if interop::peer(Kind::JsV1).is_none() { return }`, starts one, asks for the `card` of a server, and goes on with
+//! The programs are in `peers/`; each drives an unmodified SDK. A test begins with `if
+//! interop::peer(Kind::JsV1).is_none() { return }`, starts one, asks for the `card` of a server, and continues with
 //! `send`, `stream`, `answer`, `get`, `cancel`, `resubscribe`:
 //!
 //! ```no_run

@@ -1,8 +1,8 @@
 //! Records a real CLI: plays a scripted conversation over its pipes, and stores it as a [`Fixture`].
 //!
-//! What the person and the host program do is a [`Case`]; what the model does stands as directives in the prompts.
-//! The tables of cases are in one module for each CLI. Paths, ports and long lists are scrubbed, so that two
-//! recordings of the same behaviour differ in ids and times only.
+//! A [`Case`] has the steps of the person and the host program; the model's replies are directives in the prompts. The
+//! tables of cases are in one module for each CLI. Paths, ports and long lists are removed, so that two recordings of
+//! the same behaviour differ only in ids and times.
 
 mod case;
 mod claude;

@@ -8,7 +8,7 @@ use crate::scratch::{MARKER, Scratch};
 
 /// Time between the first two looks.
 const INTERVAL: Duration = Duration::from_millis(20);
-/// Time between two looks at what takes long: looking may be work, and there are tests beside this one.
+/// Time between two calls of `look` that are slow: they cost work, and other tests run at the same time.
 const LONG_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Calls `look` until it returns a value; `what` names the value in the error.

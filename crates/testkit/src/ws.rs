@@ -1,8 +1,8 @@
-//! A client of a WebSocket door without an SDK: requests go out as they are given, and everything that is told is kept
-//! in the order it came.
+//! A client of a WebSocket door without an SDK: sends requests as they are given, and stores everything it receives, in
+//! order.
 //!
-//! For tests without a runtime: it has a thread of its own, which also answers pings while the test is at something
-//! else. What events mean is not known here; see [`crate::peer::frame`].
+//! For tests without a runtime: it has its own thread, which also answers pings while the test does something else. It
+//! does not interpret events; see [`crate::peer::frame`].
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};

@@ -170,7 +170,7 @@ fn on_event(model: &mut Model, event: &Event) -> Vec<Effect> {
     model.session.context = Context::of(event).or(model.session.context);
     let mut effects = Vec::new();
     match &event.kind {
-        // What was written for it went with the answer.
+        // Everything written for the question was sent with the answer.
         EventKind::PermissionSettled(ruling) if model.scrollback.transcript.is_me(&ruling.settled_by) => {
             model.questions.answered_here(&ruling.question_id);
         }

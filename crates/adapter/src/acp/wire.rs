@@ -1,6 +1,5 @@
-//! ACP's JSON, as far as it is read often or has a shape of its own; replies are read field by field where they are used.
-//! Agents leave out and add a lot: what we do not need is not looked at, and what has another shape than we know counts
-//! as absent.
+//! The parts of ACP's JSON that are read often or have a shape of their own; replies are read field by field where they
+//! are used. Unknown fields are ignored, and a field of an unexpected shape counts as absent.
 //!
 //! Written by hand: the types of `agent-client-protocol-schema` (1.15) are stricter. They refuse a whole message for a
 //! content block of an unknown type or as plain text, a call without a title, a permission option of an unknown kind or

@@ -1,7 +1,8 @@
-//! Claude's own store: which conversations are in it. What their entries report is in the files beside this one.
+//! Finds conversations in Claude's own store. The modules below read their entries.
 //!
-//! `projects/FOLDER/ID.jsonl`, where FOLDER is the path of the folder with a `-` for all that is no letter or digit;
-//! a sub-agent's part is in `projects/FOLDER/ID/subagents/`. An older description has `sessions/ID.jsonl`.
+//! `projects/FOLDER/ID.jsonl`, where FOLDER is the path of the folder with a `-` for every character other than letters
+//! and digits; the entries of sub-agents are in `projects/FOLDER/ID/subagents/`. An older description has
+//! `sessions/ID.jsonl`.
 
 mod entry;
 mod local;

@@ -1,9 +1,9 @@
-//! Codex's own store: which conversations are in it, and what their entries report.
+//! Finds conversations in Codex's own store, and reads their entries.
 //!
-//! `sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl`, and `archived_sessions/` for those that were archived; old ones may be
-//! compressed (`.jsonl.zst`). The entries are those that the codec knows from older streams (`stored.rs`); what only
-//! stands in files is turned into them here: the first versions' bare lines, and the calls of a client in a log of
-//! the older protocol.
+//! `sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl`, and `archived_sessions/` for archived ones; old files may be compressed
+//! (`.jsonl.zst`). The entries are those that the codec knows from older streams (`stored.rs`). Other forms occur in
+//! files only and are converted here: the bare lines of the first versions, and the calls of a client in a log of the
+//! older protocol.
 
 mod lineage;
 mod older;

@@ -1,5 +1,5 @@
-//! What Codex's commands may touch: the sandbox that was chosen for the session, else the one in the user's own
-//! settings, else Codex's default.
+//! The sandbox of Codex's commands: the one that was chosen for the session, else the one in the user's own settings,
+//! else Codex's default.
 //!
 //! Only the default is ever raised. Codex's settings (`config/read`) show whether the default is in use.
 

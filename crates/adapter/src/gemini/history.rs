@@ -1,7 +1,7 @@
-//! Gemini's own store: which conversations are in it. What their records report is in the file beside this one.
+//! Finds conversations in Gemini's own store. The modules below read their records.
 //!
-//! `tmp/PROJECT/chats/session-TIME-ID.jsonl`, where PROJECT is a name that `projects.json` gives the folder, or in
-//! older versions the SHA-256 of its path; older files are one JSON document (`.json`).
+//! `tmp/PROJECT/chats/session-TIME-ID.jsonl`, where PROJECT is the name in `projects.json` for the folder, or in older
+//! versions the SHA-256 of its path; older files are one JSON document (`.json`).
 
 mod record;
 mod tool;

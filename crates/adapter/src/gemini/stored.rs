@@ -1,12 +1,12 @@
-//! Gemini's stored conversations, as far as taking one up is concerned; and what keeps them whole while it is.
+//! Resumes Gemini's stored conversations, and protects their files meanwhile.
 //!
-//! Taking one up over ACP makes Gemini write an empty record of the same conversation beside the real one, in a file
-//! named by the minute and the first part of the id. Two things then go wrong. In the minute in which the
-//! conversation was begun, that is the very same file, and what was said is lost. And at its next start, whoever
-//! starts it, Gemini takes the empty record for broken, and deletes all files whose names end in that part of the id.
-//! So the real file gets a name with another end before it is resumed: Gemini finds conversations by what is in the
-//! files. Whatever happens to us then, nothing is lost. The empty record is removed when the conversation is open, or
-//! when the start is given up; one that we did not live to remove goes before the next start.
+//! When Gemini resumes a conversation over ACP, it writes an empty record of it to another file, named by the current
+//! minute and the first part of the id. This can lose the conversation in two ways. Within the minute in which the
+//! conversation began, both are the same file. And at its next start, by whomever, Gemini considers the empty record
+//! broken and deletes all files whose names end in that part of the id. So the real file is renamed to another ending
+//! before it is resumed: Gemini finds conversations by the content of files. Then nothing is lost, even if we are
+//! killed. The empty record is removed when the conversation is open or the start has failed, or else before the next
+//! start.
 
 use std::collections::HashMap;
 use std::fs;

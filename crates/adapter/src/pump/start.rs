@@ -1,4 +1,4 @@
-//! The start of a process that lives as long as its session: greet it, and read until it is ready.
+//! The start of a process that lives as long as its session: greets it, and reads until it is ready.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -52,7 +52,7 @@ impl<C: Codec> Pump<C> {
             }
         }
         tracing::debug!(agent = %self.agent, pid = child.pid(), "ready");
-        // An agent may have something to say before it begins the session.
+        // An agent may report something before it begins the session.
         let start = self.early.iter().position(|draft| matches!(draft.kind, EventKind::SessionStarted(_)));
         if let Some(at) = start {
             self.early[..=at].rotate_right(1);

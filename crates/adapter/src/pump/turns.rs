@@ -1,6 +1,6 @@
-//! A process for each turn: a prompt starts one, its end is the end of the turn.
+//! One process per turn: a prompt starts it, and its end is the end of the turn.
 //!
-//! The codec lives through all of them; the session ends only when its owner lets go. A process has its prompt in its
+//! The codec outlives all of them; the session ends only when its owner leaves. A process gets its prompt in its
 //! arguments and on its stdin.
 
 use std::io::{self, Write as _};
@@ -22,8 +22,8 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 );
 
 impl<C: Codec> Pump<C> {
-    /// Runs turns until the owner lets go; then nothing of any process is left. Every process is started as `program`,
-    /// with the arguments of its turn after those of `program`.
+    /// Runs turns until the owner leaves; then every process has ended. Each is started as `program`, with the
+    /// arguments of its turn after those of `program`.
     #[tracing::instrument(name = "agent", skip_all, fields(agent = %self.agent))]
     pub(crate) async fn run_turns(mut self, program: Program, keeper: Keeper) {
         self.reviews.close(); // Nobody can be asked, so there is nothing to edit.
@@ -98,7 +98,7 @@ async fn start(
     let child = spawn(program, keeper).await;
     let mut child = child.map_err(|error| failed(format!("cannot start {agent}: {error}")))?;
     if let Some(text) = run.stdin {
-        // The end of a process that does not read its prompt reports what is wrong with it.
+        // If a process does not read its prompt, its exit says what is wrong.
         child.stdin.write(text, STDIN_PATIENCE).await.ok();
         child.stdin.close();
     }

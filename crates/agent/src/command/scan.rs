@@ -1,7 +1,7 @@
 //! Finds the commands in a shell command that cannot be parsed with certainty, to enforce block rules.
 //!
-//! Reports too many commands rather than too few, and still not all: what a command builds at run time cannot be
-//! seen. So what is not found here is asked about, never allowed.
+//! Reports too many commands rather than too few, and still not all: commands that are built at run time are not
+//! visible. So a command that is not found here is asked about, never allowed.
 
 use super::runner::{base, with_arguments};
 use super::{RESERVED, Script};

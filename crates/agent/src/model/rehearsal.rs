@@ -30,7 +30,7 @@ const PIECE: usize = 24;
 /// How many lines of a tool's result it repeats.
 const REPEATED_LINES: usize = 12;
 
-/// What it is and what the alternatives are; said once in a conversation.
+/// What the rehearsal is, and the alternatives to it; said once in a conversation.
 const WHAT_THIS_IS: &str = "This is a rehearsal: I follow rules, there is no model behind me. For a real agent install \
 Claude Code, Codex or Gemini CLI (`multitap doctor` says how), or set ANTHROPIC_API_KEY, OPENAI_API_KEY or \
 GEMINI_API_KEY.";

@@ -49,8 +49,8 @@ fn says_what_to_run(simple: &Simple, rule: &[String]) -> bool {
     (name == "git" || !has_commands(name)) && simple.runs_others() && !runs_others(rule)
 }
 
-/// Whether the rules block any command in it. An exact rule blocks everything with that prefix: blocking `rm` does
-/// not mean `rm` without arguments.
+/// Whether the rules block any command in it. An exact rule blocks every command that begins with it: a user who blocks
+/// `rm` does not mean only `rm` without arguments.
 pub(super) fn blocked<'a>(rules: &'a [Rule], line: &str) -> Blocked<'a> {
     let blocking: Vec<_> = rules.iter().filter_map(|rule| Some((rule, beginnings(rule)?))).collect();
     if blocking.is_empty() {

@@ -1,7 +1,7 @@
 //! Visits everything below a place, except what Git ignores and `.git` itself.
 //!
-//! The rules are ripgrep's (`ignore`), reading them is ours: a `.gitignore` that is a link or a pipe must neither
-//! block nor reveal what lies elsewhere. Links are reported and not followed.
+//! The rules are those of ripgrep (`ignore`), but their files are read here: a `.gitignore` that is a link or a pipe
+//! must neither block nor reveal files elsewhere. Links are reported and not followed.
 
 use std::io::Read;
 use std::path::Path;

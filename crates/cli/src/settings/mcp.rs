@@ -38,7 +38,7 @@ enum Kind {
 
 fn server(name: &str, value: &Value, notes: &mut Vec<String>) -> Result<McpServer, String> {
     let path = format!("mcpServers.{name}");
-    // Agents and rules use it in tool names, `mcp__SERVER__TOOL`.
+    // Agents and rules use the server's name in tool names, `mcp__SERVER__TOOL`.
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let whole = name.chars().all(plain) && !name.contains("__") && !name.ends_with('_');
     if name.is_empty() || name.len() > LONGEST || !whole {

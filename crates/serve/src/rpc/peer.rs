@@ -62,7 +62,7 @@ impl<T: 'static> Peer<T> {
         Self { transport, limit, open, work, aborts, calls }
     }
 
-    /// What happens next; meanwhile sends the requests of [`Self::calls`]. Cancel safe.
+    /// The next input; meanwhile sends the requests of [`Self::calls`]. Cancel safe.
     pub(crate) async fn next(&mut self) -> Result<Incoming<T>, Disconnected> {
         loop {
             tokio::select! {

@@ -5,10 +5,10 @@
 //! `[[hang]]` `[[block]]` `[[cut:TIMES]]` `[[fail:KIND:TIMES]]` `[[status:CODE:TIMES]]` `[[usage:IN:OUT]]`
 //! `[[recall]]` `[[next]]`.
 //!
-//! Directives before the first `[[next]]` make the first reply, those after it the one after the tool
-//! results are in, and so on. `[[recall]]` repeats what the user said earlier, to show that a session was resumed.
-//! `[[block]]` ends a block of text. TIMES says how often something fails before it does not; always if left out.
-//! In the JSON of a `call`, write `((…))` for `[[…]]`, so that a sub-agent gets its own directives.
+//! Directives before the first `[[next]]` make the first reply; those after it make the reply to the tool results, and
+//! so on. `[[recall]]` repeats the user's earlier messages, to show that a session was resumed. `[[block]]` ends a
+//! block of text. TIMES is how often something fails before it succeeds; always if left out. In the JSON of a `call`,
+//! write `((…))` for `[[…]]`, so that a sub-agent gets its own directives.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Requests of a page in a browser to a server, and their outcome.
 //!
-//! A page cannot tell a refusal from an answer that its browser keeps from it, so each outcome has both: what the
+//! A page cannot distinguish a refusal from a response that its browser withholds, so each outcome has both: what the
 //! page saw, and what went over the wire.
 
 use anyhow::{Context as _, Result};

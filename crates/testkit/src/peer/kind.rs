@@ -39,7 +39,7 @@ const CHROMIUM: &str = "@sparticuz/chromium";
 const CHROMIUM_VERSION: &str = "153.0.0";
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 5] = [Self::JsV1, Self::JsV03, Self::Python, Self::Rust, Self::Browser];
     /// The kinds that are A2A clients.
     pub const CLIENTS: [Self; 4] = [Self::JsV1, Self::JsV03, Self::Python, Self::Rust];

@@ -9,7 +9,7 @@ const ASK_COMMAND: &str = "item/commandExecution/requestApproval";
 const ASK_PATCH: &str = "item/fileChange/requestApproval";
 const ASK_SERVER: &str = "mcpServer/elicitation/request";
 
-/// All of them.
+/// All cases.
 #[rustfmt::skip] // a table
 pub(super) fn cases() -> Vec<Case> {
     vec![

@@ -7,7 +7,7 @@ use super::rpc::Talk;
 
 const ASK: &str = "session/request_permission";
 
-/// All of them.
+/// All cases.
 #[rustfmt::skip] // a table
 pub(super) fn cases() -> Vec<Case> {
     vec![

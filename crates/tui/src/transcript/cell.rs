@@ -118,7 +118,7 @@ impl ToolRun {
         self.asking = false;
     }
 
-    /// Adds what followed.
+    /// Appends the later part of the same call.
     pub(super) fn extend(&mut self, rest: Self) {
         self.print(&rest.output);
         self.message = rest.message.or(self.message.take());

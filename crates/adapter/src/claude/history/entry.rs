@@ -1,7 +1,7 @@
 //! The entries of one conversation to events.
 //!
-//! Claude stores the messages of its stream, without the lines that begin and end a turn there: a turn begins with
-//! what the user typed, and is over when the user types again or nothing follows.
+//! Claude stores the messages of its stream, without the lines that begin and end a turn there. So a turn begins with
+//! what the user typed, and ends when the user types again or no entry follows.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;

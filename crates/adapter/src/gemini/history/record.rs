@@ -1,8 +1,8 @@
 //! The records of one conversation to events.
 //!
-//! A message may be written again with more in it, and all of them at once when Gemini puts its history in order:
-//! what was emitted of a message is not emitted again. No record ends a turn: it is over when the user speaks again or
-//! nothing follows.
+//! A message may be written again with more content, and all messages again when Gemini rewrites its history: a part
+//! that was emitted is not emitted again. No record ends a turn: it ends when the user writes again or no record
+//! follows.
 
 use std::collections::{HashMap, HashSet};
 use std::io;

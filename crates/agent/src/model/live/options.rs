@@ -1,4 +1,4 @@
-//! Request options beside the conversation: thinking, output format, caching. Written here in the provider's own
+//! Request options other than the conversation: thinking, output format, caching. Written here in the provider's own
 //! fields where the library's would be wrong for newer models.
 
 use std::time::Duration;
