@@ -159,7 +159,7 @@ pub(crate) fn of(folder: &Path, trust: Trust) -> Result<Settings, Problem> {
     Ok(settings)
 }
 
-/// The same without printing.
+/// Like [`of`], without printing the warnings.
 pub(crate) fn quietly(folder: &Path, trust: Trust) -> Result<Settings, Problem> {
     Settings::load_with(Some(folder), trust).map_err(|error| Problem::usage(error.to_string()))
 }

@@ -27,7 +27,7 @@ impl Entry {
         Self::write(event, false)
     }
 
-    /// An event of another log that this log begins as a copy of.
+    /// An event at the beginning of this log, copied from another log.
     pub fn copy(event: Event) -> Self {
         Self::write(event, true)
     }

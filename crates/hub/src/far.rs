@@ -43,7 +43,7 @@ pub trait Elsewhere: fmt::Debug + Send + Sync + 'static {
 pub struct FarStart {
     pub id: SessionId,
     pub epoch: u64,
-    /// The client as which the other process knows us.
+    /// The client that represents us in the other process.
     pub client: ClientRef,
     /// Its current state; later events are pushed, earlier ones are requested.
     pub state: Box<State>,

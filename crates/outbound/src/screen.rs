@@ -71,20 +71,20 @@ impl Screen {
         }
     }
 
-    /// Makes a client judge where names lead, where it resolves them itself. Names that a proxy resolves are not judged,
-    /// only literal addresses are; those that `NO_PROXY` takes past the proxy are.
+    /// Makes a client judge the addresses of the names that it resolves itself, including those that `NO_PROXY`
+    /// excludes from the proxy. Names that the proxy resolves are not judged; [`Self::check`] judges literal addresses.
     pub fn apply(&self, client: ClientBuilder) -> ClientBuilder {
         let proxies: Vec<String> = PROXIES.iter().filter_map(|name| std::env::var(name).ok()).collect();
         let hosts: Vec<String> = proxies.iter().filter_map(|proxy| host_of(proxy)).collect();
         if hosts.is_empty() {
             return self.apply_without_proxy(client);
         }
-        // The proxy itself may be anywhere.
+        // The proxy itself may have any address, even a private one.
         let screen = hosts.into_iter().fold(self.clone(), Self::allowing);
         client.dns_resolver(Arc::new(ScreenedResolver(screen)))
     }
 
-    /// The same without any proxy, so that every name is judged.
+    /// Like [`Self::apply`], without any proxy, so that every name is judged.
     pub fn apply_without_proxy(&self, client: ClientBuilder) -> ClientBuilder {
         client.no_proxy().dns_resolver(Arc::new(ScreenedResolver(self.clone())))
     }

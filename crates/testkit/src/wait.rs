@@ -25,7 +25,7 @@ pub async fn until<T>(what: &str, patience: Duration, mut look: impl FnMut() -> 
     }
 }
 
-/// The same for tests without a runtime.
+/// Like [`until`], for tests without a runtime.
 pub fn until_blocking<T>(what: &str, patience: Duration, mut look: impl FnMut() -> Option<T>) -> Result<T> {
     let (deadline, mut interval) = (Instant::now() + patience, INTERVAL);
     loop {

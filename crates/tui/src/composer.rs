@@ -64,7 +64,7 @@ impl Composer {
         Self { cursor: piece.text().len(), pasted: piece.highest(), piece, cut: Piece::default() }
     }
 
-    /// The same without images and their placeholders.
+    /// Removes images and their placeholders.
     pub(crate) fn without_pictures(self) -> Self {
         let piece = self.piece.without_pictures();
         Self { cursor: piece.text().len(), piece, ..self }

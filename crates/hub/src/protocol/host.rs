@@ -205,7 +205,7 @@ impl SessionSummary {
         }
     }
 
-    /// The same for a session that is live in this process.
+    /// Adds the state of a session that is live in this process.
     #[must_use]
     pub fn live(mut self, state: &State) -> Self {
         self.questions = state.questions.open().len();

@@ -20,7 +20,7 @@ impl Talk {
         Self { case, count: 0, named }
     }
 
-    /// The same with its case changed.
+    /// Changes the case.
     pub(super) fn with(mut self, change: impl FnOnce(Case) -> Case) -> Self {
         self.case = change(self.case);
         self

@@ -105,7 +105,7 @@ impl Piece {
         whole
     }
 
-    /// The same without pictures and their words.
+    /// Removes pictures and their placeholders.
     pub(super) fn without_pictures(mut self) -> Self {
         while let Some(block) = self.blocks.iter().find(|block| matches!(block.what, Content::Picture(_))) {
             let mut at = block.at.clone();

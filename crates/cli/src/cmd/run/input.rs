@@ -67,7 +67,7 @@ async fn piped() -> Result<Option<String>, Problem> {
         match timeout(QUIETLY, &mut read).await {
             Ok(ended) => ended,
             Err(_) => {
-                // A user who types the prompt knows it.
+                // A user who types at a terminal needs no note.
                 if !std::io::stdin().is_terminal() {
                     out::say("multitap: waiting for the end of stdin (close it or use </dev/null)…");
                 }
