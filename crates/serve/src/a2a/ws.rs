@@ -9,11 +9,13 @@ mod track;
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use multitap_a2a::devtool::Spelling;
-use multitap_a2a::{Dialect, Error, ErrorKind, Request};
+use multitap_a2a::{Dialect, Error, Request};
 use multitap_event::ClientId;
 use multitap_hub::{Feed, FeedEnd, Join, JoinFrom, Session};
+use tokio::time::sleep;
 
 use self::switch::Route;
 use self::track::{Over, TrackEvent, Tracks};
@@ -26,13 +28,16 @@ use crate::error;
 use crate::guard::Caller;
 use crate::http::Shared;
 use crate::rpc::{self, CloseReason, Disconnected, Incoming, Invalid, Peer, RequestId};
-use crate::ws::acp_refusal;
 
 /// The method of a frame that answers no request.
 const EVENT: &str = "tasks/event";
 const STREAM_END: &str = "streamEnd";
 /// A client's request to end a stream.
 const CANCEL_STREAM: &str = "cancelStream";
+/// The first request of an ACP client.
+const INITIALIZE: &str = "initialize";
+/// How long a client has for its first message before it counts as one that listens to A2A frames.
+const FIRST_MESSAGE: Duration = Duration::from_millis(300);
 
 /// The client, and the parameters of its address.
 #[derive(Debug)]
@@ -54,6 +59,10 @@ pub(crate) struct Connection {
     form: Form,
     extension: bool,
     client_id: Option<ClientId>,
+    /// The session to join once it is known that the client does not speak ACP.
+    unjoined: Option<Session>,
+    /// Nothing came from the client yet.
+    is_new: bool,
     /// Shows the other clients that it is there, and ends when it is kicked.
     presence: Option<Feed>,
     /// The first message to the client.
@@ -71,6 +80,13 @@ pub(crate) struct Done {
     what: What,
 }
 
+/// Why a connection is served no more.
+enum Served {
+    Over(CloseReason),
+    /// The client begins to speak ACP.
+    Acp(rpc::Request),
+}
+
 enum What {
     Prepared(Result<Prepared, Error>),
     Begun(Arc<Stage>, Result<Begun, Error>),
@@ -86,6 +102,8 @@ impl Connection {
             form,
             extension,
             client_id: None,
+            unjoined: None,
+            is_new: true,
             presence: None,
             first: None,
             tracks: Tracks::default(),
@@ -100,13 +118,11 @@ impl Connection {
 
     async fn listen(&mut self, session: &Session, after: Option<Cursor>, epoch: Option<u64>) -> Result<(), Error> {
         let stage = self.door.a2a().stage(&self.door, session).await?;
-        let client = self.call(self.form.dialect).client();
-        let join = Join { client, from: JoinFrom::Now, patience: None, announce: true };
-        let joined = session.join(join).await.map_err(|error| error::from_refusal(&error))?;
-        self.client_id = joined.client.client_id;
-        self.presence = Some(joined.feed);
         let mut from = stage.now().cursor;
-        if after.is_some() {
+        if after.is_none() {
+            self.unjoined = Some(session.clone());
+        } else {
+            self.join(session).await?;
             let task = name::lasting(session.id().as_str()).into();
             let (gap, cursor) = self.door.a2a().catch_up(&self.door, &stage, &task, self.form, after, epoch).await?;
             self.first = gap.map(|task| Broadcast { cursor, json: &task }.to_string());
@@ -116,44 +132,83 @@ impl Connection {
         Ok(())
     }
 
-    /// Serves its client until one of the two leaves.
-    pub(crate) async fn run(mut self, mut peer: Peer<Done>) {
-        // Nothing can be sent to a client that is gone.
-        if let Ok(why) = self.serve(&mut peer).await {
-            peer.close(why).await;
-        }
+    /// Shows the session's clients that this one is there.
+    async fn join(&mut self, session: &Session) -> Result<(), Error> {
+        let client = self.call(self.form.dialect).client();
+        let join = Join { client, from: JoinFrom::Now, patience: None, announce: true };
+        let joined = session.join(join).await.map_err(|error| error::from_refusal(&error))?;
+        self.client_id = joined.client.client_id;
+        self.presence = Some(joined.feed);
+        Ok(())
     }
 
-    async fn serve(&mut self, peer: &mut Peer<Done>) -> Result<CloseReason, Disconnected> {
+    /// Serves its client until one of the two leaves. Returns the connection of a client that speaks ACP, with its first
+    /// request.
+    pub(crate) async fn run(mut self, mut peer: Peer<Done>) -> Option<(Peer<Done>, rpc::Request)> {
+        match self.serve(&mut peer).await {
+            Ok(Served::Over(why)) => peer.close(why).await,
+            Ok(Served::Acp(request)) => return Some((peer, request)),
+            // Nothing can be sent to a client that is gone.
+            Err(Disconnected) => {}
+        }
+        None
+    }
+
+    async fn serve(&mut self, peer: &mut Peer<Done>) -> Result<Served, Disconnected> {
         let stop = self.door.stop().clone();
+        let first_message = sleep(FIRST_MESSAGE);
+        tokio::pin!(first_message);
         if let Some(first) = self.first.take() {
             peer.notify(EVENT, first).await?;
         }
         loop {
             peer.flush().await?;
             if self.is_over && !peer.is_working() {
-                return Ok(CloseReason::SESSION_OVER);
+                return Ok(Served::Over(CloseReason::SESSION_OVER));
             }
-            tokio::select! {
-                () = stop.cancelled() => return Ok(CloseReason::SHUT_DOWN),
+            let why = tokio::select! {
+                () = stop.cancelled() => Some(CloseReason::SHUT_DOWN),
                 end = cut(&mut self.presence) => match end {
-                    FeedEnd::CutOff { .. } => return Ok(CloseReason::KICKED),
+                    FeedEnd::CutOff { .. } => Some(CloseReason::KICKED),
                     // The frames report when everything was sent.
-                    FeedEnd::SessionOver => self.presence = None,
+                    FeedEnd::SessionOver => {
+                        self.presence = None;
+                        None
+                    }
                 },
-                incoming = peer.next() => if let Some(why) = self.act(peer, incoming?).await? {
-                    return Ok(why);
-                },
-                event = self.tracks.next() => match event {
-                    TrackEvent::Frame(at) => self.carry(peer, at).await?,
-                    TrackEvent::Over(over) => {
-                        if let Some(why) = self.over(peer, over).await? {
-                            return Ok(why);
+                () = &mut first_message, if self.unjoined.is_some() => self.join_late(peer).await?,
+                incoming = peer.next() => match incoming? {
+                    Incoming::Request(request) if self.is_new && request.method == INITIALIZE => {
+                        return Ok(Served::Acp(request));
+                    }
+                    incoming => {
+                        self.is_new = false;
+                        match self.join_late(peer).await? {
+                            None => self.act(peer, incoming).await?,
+                            refused => refused,
                         }
                     }
                 },
+                event = self.tracks.next(), if self.unjoined.is_none() => match event {
+                    TrackEvent::Frame(at) => {
+                        self.carry(peer, at).await?;
+                        None
+                    }
+                    TrackEvent::Over(over) => self.over(peer, over).await?,
+                },
+            };
+            if let Some(why) = why {
+                return Ok(Served::Over(why));
             }
         }
+    }
+
+    /// Joins the session that was found when the client came. Returns why the connection cannot go on, if so.
+    async fn join_late(&mut self, peer: &mut Peer<Done>) -> Result<Option<CloseReason>, Disconnected> {
+        let Some(session) = self.unjoined.take() else { return Ok(None) };
+        let Err(error) = self.join(&session).await else { return Ok(None) };
+        peer.refuse_message(&RequestId::Null, &written(self.form.dialect, &error)).await?;
+        Ok(Some(CloseReason::REFUSED))
     }
 
     /// Ends the streams of a session: with an error if frames are missing. Returns why the connection cannot go on, if
@@ -238,11 +293,7 @@ impl Connection {
     /// Begins to answer a request.
     async fn request(&mut self, peer: &mut Peer<Done>, request: rpc::Request) -> Result<(), Disconnected> {
         let rpc::Request { id, method, params } = request;
-        let read = match acp_refusal(&method) {
-            Some(why) => Err(Error::new(ErrorKind::MethodNotFound, why)),
-            None => Request::read(&method, params),
-        };
-        let request = match read {
+        let request = match Request::read(&method, params) {
             Ok((_, request)) => request,
             Err(error) => return peer.refuse(&id, &written(self.form.dialect, &error)).await,
         };
