@@ -14,6 +14,8 @@ mod error;
 mod features;
 mod question;
 mod setting;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

@@ -99,12 +99,13 @@ async fn enter(
     match wanted.speech {
         Speech::A2a { form, after } => {
             let extension = a2a::uses_extension(&headers);
-            let hello = a2a::Hello { caller: caller.clone(), form, extension, after, epoch: wanted.epoch };
+            let (caller_of_acp, is_bare) = (caller.clone(), query.is_empty());
+            let hello = a2a::Hello { caller, form, extension, is_bare, after, epoch: wanted.epoch };
             match a2a::Connection::new(door.clone(), hello, session).await {
                 Ok(connection) => hand_over(upgrade, held, limit, async move |peer| {
                     if let Some((peer, request)) = connection.run(peer).await {
                         let peer = peer.hand_over(Some(acp::CANCEL_REQUEST), &request.id);
-                        acp::Connection::new(door, caller.client(Way::Acp)).run(peer, Some(request)).await;
+                        acp::Connection::new(door, caller_of_acp.client(Way::Acp)).run(peer, Some(request)).await;
                     }
                 }),
                 Err(error) => refuse(&error),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_a2a::devtool::Spelling;
-use multitap_a2a::{Dialect, Error, Request};
+use multitap_a2a::{Dialect, Error, ErrorKind, Request};
 use multitap_event::ClientId;
 use multitap_hub::{Feed, FeedEnd, Join, JoinFrom, Session};
 use tokio::time::sleep;
@@ -36,6 +36,7 @@ const STREAM_END: &str = "streamEnd";
 const CANCEL_STREAM: &str = "cancelStream";
 /// The first request of an ACP client.
 const INITIALIZE: &str = "initialize";
+const ACP_TOO_LATE: &str = "initialize: an ACP client sends it first; this connection speaks A2A already";
 /// How long a client has for its first message before it counts as one that listens to A2A frames.
 const FIRST_MESSAGE: Duration = Duration::from_millis(300);
 
@@ -47,6 +48,9 @@ pub(crate) struct Hello {
     pub(crate) form: Form,
     /// The `development-tool` extension was activated.
     pub(crate) extension: bool,
+    /// The address says nothing of the client, so its first message shows whether it speaks A2A or ACP. Until then, other
+    /// clients do not see it.
+    pub(crate) is_bare: bool,
     /// The last frame the client has, and its epoch.
     pub(crate) after: Option<Cursor>,
     pub(crate) epoch: Option<u64>,
@@ -95,7 +99,7 @@ enum What {
 impl Connection {
     /// Prepares to follow that session, if there is one: every event from now on counts.
     pub(crate) async fn new(door: Shared, hello: Hello, session: Option<Session>) -> Result<Self, Error> {
-        let Hello { caller, form, extension, after, epoch } = hello;
+        let Hello { caller, form, extension, is_bare, after, epoch } = hello;
         let mut new = Self {
             door,
             caller,
@@ -111,18 +115,27 @@ impl Connection {
             is_over: false,
         };
         if let Some(session) = session {
-            new.listen(&session, after, epoch).await?;
+            new.listen(&session, is_bare, after, epoch).await?;
         }
         Ok(new)
     }
 
-    async fn listen(&mut self, session: &Session, after: Option<Cursor>, epoch: Option<u64>) -> Result<(), Error> {
+    async fn listen(
+        &mut self,
+        session: &Session,
+        is_bare: bool,
+        after: Option<Cursor>,
+        epoch: Option<u64>,
+    ) -> Result<(), Error> {
         let stage = self.door.a2a().stage(&self.door, session).await?;
         let mut from = stage.now().cursor;
-        if after.is_none() {
+        if is_bare {
             self.unjoined = Some(session.clone());
-        } else {
-            self.join(session).await?;
+            self.tracks.add(stage, from).is_listened_to = true;
+            return Ok(());
+        }
+        self.join(session).await?;
+        if after.is_some() {
             let task = name::lasting(session.id().as_str()).into();
             let (gap, cursor) = self.door.a2a().catch_up(&self.door, &stage, &task, self.form, after, epoch).await?;
             self.first = gap.map(|task| Broadcast { cursor, json: &task }.to_string());
@@ -293,7 +306,11 @@ impl Connection {
     /// Begins to answer a request.
     async fn request(&mut self, peer: &mut Peer<Done>, request: rpc::Request) -> Result<(), Disconnected> {
         let rpc::Request { id, method, params } = request;
-        let request = match Request::read(&method, params) {
+        let read = match method.as_str() {
+            INITIALIZE => Err(Error::new(ErrorKind::MethodNotFound, ACP_TOO_LATE)),
+            _ => Request::read(&method, params),
+        };
+        let request = match read {
             Ok((_, request)) => request,
             Err(error) => return peer.refuse(&id, &written(self.form.dialect, &error)).await,
         };

@@ -121,6 +121,7 @@ impl Reader {
         };
         if replay.is_none() {
             self.encoder.overview(&mut out);
+            self.encoder.settings(&mut out);
             self.encoder.questions(&mut out);
         }
         loop {
@@ -133,6 +134,7 @@ impl Reader {
                 && let Some(id) = replay.take()
             {
                 items.send((self.session.clone(), Item::Replayed(id))).await.ok()?;
+                self.encoder.settings(&mut out);
                 self.encoder.questions(&mut out);
                 continue;
             }

@@ -11,12 +11,13 @@ pub(super) use self::tool::asked_about;
 
 use agent_client_protocol_schema::v1::{
     AvailableCommandsUpdate, ConfigOptionUpdate, ContentBlock, ContentChunk, Cost, CurrentModeUpdate, ImageContent,
-    Notice, NoticeSeverity, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionInfoUpdate, SessionUpdate,
-    StopReason, TextContent, UsageUpdate,
+    Notice, NoticeSeverity, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionConfigOption,
+    SessionInfoUpdate, SessionUpdate, StopReason, TextContent, UsageUpdate,
 };
 use multitap_event::{
-    AgentError, Door, Event, EventKind, PromptId, Question, QuestionId, Reasoning, Role, Ruling, SessionEnd, Severity,
-    SystemNote, SystemSubtype, TextChunk, Timestamp, TodoList, TodoStatus, TurnEnd, TurnStatus, UserMessage,
+    AgentCommand, AgentError, Door, Event, EventKind, PromptId, Question, QuestionId, Reasoning, Role, Ruling,
+    SessionEnd, Severity, SystemNote, SystemSubtype, TextChunk, Timestamp, TodoList, TodoStatus, TurnEnd, TurnStatus,
+    UserMessage,
 };
 use multitap_hub::State;
 use serde_json::{Map, Value, json};
@@ -70,32 +71,48 @@ pub(super) struct Encoder {
     /// The prompts of the running turn: the one that began it, and those that joined it.
     prompts: Vec<PromptId>,
     title: Option<String>,
+    /// The settings and commands that the client knows; `None` while it is shown the history, which needs only the last.
+    shown: Option<Shown>,
+}
+
+/// What is sent again only when it has changed.
+#[derive(Debug, Default)]
+struct Shown {
+    options: Vec<SessionConfigOption>,
+    commands: Vec<AgentCommand>,
 }
 
 impl Encoder {
     /// For a client that reads from the start of the log.
     pub(super) fn new(features: ClientFeatures) -> Self {
-        Self { features, state: State::default(), tools: Tools::new(features), prompts: Vec::new(), title: None }
+        let (state, tools) = (State::default(), Tools::new(features));
+        Self { features, state, tools, prompts: Vec::new(), title: None, shown: None }
     }
 
     /// For a client that joins at this state.
     pub(super) fn amid(features: ClientFeatures, state: State) -> Self {
         let tools = Tools::amid(features, &state);
         let (prompts, title) = (state.in_flight.iter().cloned().collect(), state.title.clone());
-        Self { features, state, tools, prompts, title }
+        Self { features, state, tools, prompts, title, shown: None }
     }
 
     pub(super) fn state(&self) -> &State {
         &self.state
     }
 
-    /// The updates that show the current state to a client that did not read the log, apart from open questions.
+    /// The updates that show what is open to a client that did not read the log, apart from questions.
     pub(super) fn overview(&mut self, out: &mut Vec<Output>) {
-        self.commands(out);
         if let Some(list) = self.state.todos.clone() {
             out.push(Output::Update(plan(&list)));
         }
         self.tools.open_calls(out);
+    }
+
+    /// The settings and commands as they are now; from here on changes are shown.
+    pub(super) fn settings(&mut self, out: &mut Vec<Output>) {
+        // The reply to the client's request has the options already.
+        self.shown = Some(Shown { options: config::options(&self.state), commands: Vec::new() });
+        self.commands(out);
     }
 
     /// The open questions, for a client that has seen what they are about.
@@ -148,17 +165,10 @@ impl Encoder {
                 let end = PromptEnd::Stopped(StopReason::Cancelled);
                 out.push(Output::TurnOver { prompts: vec![prompt_id.clone()], end });
             }
-            EventKind::ModeChanged { .. } => {
-                if let Some(mode) = config::current_mode(&self.state) {
-                    out.push(Output::Update(SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode))));
-                }
-                self.options(out);
-            }
+            EventKind::ModeChanged { .. } => self.mode(out),
             EventKind::ModelChanged { .. } => self.options(out),
-            EventKind::Capabilities(capabilities) => {
-                if capabilities.commands.is_some() {
-                    self.commands(out);
-                }
+            EventKind::Capabilities(_) => {
+                self.commands(out);
                 self.options(out);
             }
             EventKind::Error(error) => self.went_wrong(error, out),
@@ -218,8 +228,14 @@ impl Encoder {
         }
         // A turn that began for another reason answers no prompt.
         if end.origin.is_none() {
-            let prompts = std::mem::take(&mut self.prompts);
-            out.push(Output::TurnOver { prompts, end: prompt_end(end) });
+            self.answer(prompt_end(end), out);
+        }
+    }
+
+    fn answer(&mut self, end: PromptEnd, out: &mut Vec<Output>) {
+        let prompts = std::mem::take(&mut self.prompts);
+        if !prompts.is_empty() {
+            out.push(Output::TurnOver { prompts, end });
         }
     }
 
@@ -230,8 +246,7 @@ impl Encoder {
 
     fn ended(&mut self, end: &SessionEnd, out: &mut Vec<Output>) {
         let why = end.error.clone().unwrap_or_else(|| "the agent has ended".to_owned());
-        let prompts = std::mem::take(&mut self.prompts);
-        out.push(Output::TurnOver { prompts, end: PromptEnd::Failed(why) });
+        self.answer(PromptEnd::Failed(why), out);
     }
 
     fn went_wrong(&self, error: &AgentError, out: &mut Vec<Output>) {
@@ -276,18 +291,29 @@ impl Encoder {
         out.push(Output::Update(update));
     }
 
-    fn commands(&self, out: &mut Vec<Output>) {
-        if let Some(commands) = &self.state.capabilities.commands {
+    fn commands(&mut self, out: &mut Vec<Output>) {
+        let (Some(shown), Some(commands)) = (&mut self.shown, &self.state.capabilities.commands) else { return };
+        if shown.commands != *commands {
+            shown.commands.clone_from(commands);
             let update = AvailableCommandsUpdate::new(config::commands(commands));
             out.push(Output::Update(SessionUpdate::AvailableCommandsUpdate(update)));
         }
     }
 
-    fn options(&self, out: &mut Vec<Output>) {
+    fn options(&mut self, out: &mut Vec<Output>) {
+        let Some(shown) = &mut self.shown else { return };
         let options = config::options(&self.state);
-        if !options.is_empty() {
+        if shown.options != options && !options.is_empty() {
+            shown.options.clone_from(&options);
             out.push(Output::Update(SessionUpdate::ConfigOptionUpdate(ConfigOptionUpdate::new(options))));
         }
+    }
+
+    fn mode(&mut self, out: &mut Vec<Output>) {
+        if let Some(mode) = config::current_mode(&self.state).filter(|_| self.shown.is_some()) {
+            out.push(Output::Update(SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode))));
+        }
+        self.options(out);
     }
 }
 

@@ -172,11 +172,10 @@ fn filled(question: &Question, answer: Value) -> Option<Decide> {
             answers.insert(asked.question.clone(), value);
         }
     }
-    // Any option that allows carries the answers; a question that stands alone may offer only its labels.
-    let allows = question.choice(&OptionId::from(option::PROCEED_ONCE));
-    let allows = allows.or_else(|| question.options.iter().find(|choice| choice.kind.allows()))?;
-    let decide =
-        Decide::new(&question.question_id, by_label(question, questions, &answers).unwrap_or(allows.id.clone()));
+    // A question that stands alone may offer only its labels. Without a label nothing is chosen.
+    let submit = || question.choice(&OptionId::from(option::PROCEED_ONCE)).map(|choice| choice.id.clone());
+    let option = by_label(question, questions, &answers).or_else(submit)?;
+    let decide = Decide::new(&question.question_id, option);
     Some(Decide { answers: Some(answers), ..decide })
 }
 

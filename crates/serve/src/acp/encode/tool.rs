@@ -52,7 +52,7 @@ impl Tools {
         tools.set_folder(state);
         for tool in state.tools.iter().filter(|tool| !tool.is_over()) {
             let id = &tool.started.tool_id;
-            tools.calls.insert(id.clone(), Call::of(&tool.started));
+            tools.calls.insert(id.clone(), tools.call(&tool.started));
             if !tool.output.tail.is_empty() {
                 tools.live.add(id, &tool.output.tail);
             }
@@ -79,7 +79,7 @@ impl Tools {
 
     pub(super) fn started(&mut self, started: &ToolStarted, out: &mut Vec<Output>) {
         self.make_room();
-        let call = Call::of(started);
+        let call = self.call(started);
         out.push(Output::Update(SessionUpdate::ToolCall(self.tool_call(started, &call))));
         self.calls.insert(started.tool_id.clone(), call);
     }
@@ -262,19 +262,17 @@ impl Tools {
         }
     }
 
+    fn call(&self, started: &ToolStarted) -> Call {
+        let has_path = matches!(started.tool_kind, ToolKind::Read | ToolKind::Edit | ToolKind::Search);
+        let path = PATHS.iter().filter(|_| has_path).find_map(|key| started.arguments.get(*key)?.as_str());
+        let locations = path.map(|path| ToolCallLocation::new(self.absolute(path))).into_iter().collect();
+        Call { started: Some(started.clone()), changes: Vec::new(), locations, is_over: false }
+    }
+
     fn make_room(&mut self) {
         if self.calls.len() >= CALLS {
             self.calls.retain(|_, call| !call.is_over);
         }
-    }
-}
-
-impl Call {
-    fn of(started: &ToolStarted) -> Self {
-        let has_path = matches!(started.tool_kind, ToolKind::Read | ToolKind::Edit | ToolKind::Search);
-        let path = PATHS.iter().filter(|_| has_path).find_map(|key| started.arguments.get(*key)?.as_str());
-        let locations = path.map(ToolCallLocation::new).into_iter().collect();
-        Self { started: Some(started.clone()), changes: Vec::new(), locations, is_over: false }
     }
 }
 
