@@ -1,5 +1,6 @@
 //! Command line arguments.
 
+mod acp;
 mod attach;
 mod door;
 mod mcp;
@@ -15,6 +16,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use multitap_event::{AgentType, SandboxMode, visible_line};
 use multitap_hub::WhenBusy;
 
+pub(crate) use self::acp::AcpArgs;
 pub(crate) use self::attach::AttachArgs;
 pub(crate) use self::door::{AccessArgs, DoorArgs};
 pub(crate) use self::mcp::McpArgs;
@@ -42,6 +44,7 @@ Examples:
                                               drive a session from a program
   multitap serve --port 4100                  host sessions for A2A clients
   multitap attach                             list running sessions
+  multitap acp                                be an ACP agent, for an editor
   multitap sessions                           list the sessions of this folder
   multitap doctor                             check your setup
 
@@ -100,6 +103,8 @@ pub(crate) enum Sub {
     Doctor(ReportArgs),
     /// List, show, export and delete sessions; also the conversations that agents stored
     Sessions(SessionsArgs),
+    /// Be an ACP agent on stdin and stdout, for editors
+    Acp(Box<AcpArgs>),
     /// Serve remote A2A agents as MCP tools, on stdin and stdout or over HTTP
     Mcp(Box<McpArgs>),
     /// List the slash commands of the built-in agent

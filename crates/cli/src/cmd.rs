@@ -1,5 +1,6 @@
 //! The subcommands, one file each; short ones are defined here.
 
+pub(crate) mod acp;
 pub(crate) mod agents;
 pub(crate) mod decode;
 pub(crate) mod doctor;

@@ -19,7 +19,7 @@ use crate::settings::Settings;
 use crate::token;
 
 /// The host's name on the agent card.
-const NAME: &str = "Multitap";
+pub(crate) const NAME: &str = "Multitap";
 
 /// A host with one session, which all clients share.
 #[derive(Debug)]

@@ -92,6 +92,7 @@ fn command(cli: Cli) -> Result<Exit, Problem> {
         Some(Sub::Sessions(args)) => cmd::sessions::sessions(args),
         Some(Sub::Serve(args)) => wait(cmd::serve::serve(*args)),
         Some(Sub::Attach(args)) => wait(cmd::tui::attach::attach(args)),
+        Some(Sub::Acp(args)) => wait(cmd::acp::acp(*args)),
         Some(Sub::Agents(args)) => wait(cmd::agents::agents(&args)),
         Some(Sub::Mcp(args)) => wait(cmd::mcp::mcp(*args)),
         Some(Sub::Doctor(args)) => wait(cmd::doctor::doctor(&args)),

@@ -211,7 +211,7 @@ impl Guard {
                     let asked = role_of(&value).ok_or(Refusal::Role(value))?;
                     caller.role = lower(caller.role, asked);
                 }
-                "client" => caller.name = caller.name.or_else(|| clean_name(&value)),
+                "client" => caller.name = caller.name.or_else(|| client_name(&value)),
                 _ => {}
             }
         }
@@ -346,7 +346,7 @@ fn lower(one: ClientRole, other: ClientRole) -> ClientRole {
 
 /// A name that is safe to show to others: without characters that move the cursor, change the text direction or are
 /// invisible, without the brackets that mark a door, and not too long.
-fn clean_name(name: &str) -> Option<String> {
+pub(crate) fn client_name(name: &str) -> Option<String> {
     // Any run of white space becomes one space.
     let plain: String =
         name.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).filter(|c| is_plain(*c)).collect();

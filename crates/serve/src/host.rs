@@ -12,7 +12,7 @@ use std::sync::Arc;
 use multitap_event::{AgentCommand, ClientRef, SessionId};
 use multitap_hub::{AgentSummary, Journal, OpenCall, Refusal, Session, SessionRecord};
 
-pub(crate) use self::answer::answer;
+pub(crate) use self::answer::{answer, sessions};
 pub(crate) use self::offers::Offers;
 
 /// The pending answer of a host.

@@ -181,6 +181,19 @@ pub(crate) struct About {
 }
 
 impl Shared {
+    /// For a protocol that comes by no address, such as over stdio: its client is the user.
+    pub(crate) fn without_address(host: Arc<dyn Host>, name: String, version: String, stop: CancellationToken) -> Self {
+        let about = About { name, version, url: String::new(), extension_required: false };
+        let entrance = Entrance { guard: Arc::new(Guard::private()), limits: Limits::default() };
+        Self::new(host, entrance, about, stop, TaskTracker::new())
+    }
+
+    fn new(host: Arc<dyn Host>, entrance: Entrance, about: About, stop: CancellationToken, tasks: TaskTracker) -> Self {
+        let (a2a, offers) = (a2a::Service::new(), Offers::default());
+        let opened = httpdate::fmt_http_date(SystemTime::now());
+        Self { inner: Arc::new(Inner { host, entrance, about, stop, tasks, a2a, offers, opened }) }
+    }
+
     pub(crate) fn host(&self) -> &Arc<dyn Host> {
         &self.inner.host
     }
@@ -347,17 +360,9 @@ fn take_in(listeners: Vec<Listener>, host: Arc<dyn Host>, guard: Guard, about: A
         Arc::new(move |peers| host.identify(peers))
     };
     let peers = PeerCheck::new(identify, &guard, &connections.tasks);
-    let inner = Inner {
-        host,
-        entrance: Entrance { guard: Arc::new(guard), limits },
-        about,
-        stop: connections.stop.clone(),
-        tasks: connections.tasks.clone(),
-        a2a: a2a::Service::new(),
-        offers: Offers::default(),
-        opened: httpdate::fmt_http_date(SystemTime::now()),
-    };
-    let router = route::router(&Shared { inner: Arc::new(inner) });
+    let entrance = Entrance { guard: Arc::new(guard), limits };
+    let (stop, tasks) = (connections.stop.clone(), connections.tasks.clone());
+    let router = route::router(&Shared::new(host, entrance, about, stop, tasks));
     for listener in listeners {
         connections.accept(listener, router.clone(), peers.clone());
     }

@@ -6,6 +6,7 @@
 //! Must not come in: agents, SQL, a terminal, settings files.
 
 mod a2a;
+mod acp;
 mod error;
 mod guard;
 mod host;
@@ -13,6 +14,7 @@ mod http;
 mod rpc;
 mod ws;
 
+pub use acp::{StdioConfig, serve_stdio};
 pub use guard::{Access, AccessError, BadToken, Caller, SUBPROTOCOL, Scheme, SecurityScheme, TokenError, Tokens};
 pub use host::{Host, Hosted, Opened, Peer, PeerIdentity, Wanted};
 pub use http::{DoorConfig, DoorError, Limits, OpenDoor, PrivateConfig, ServiceConfig};

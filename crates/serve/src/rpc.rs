@@ -5,7 +5,6 @@
 //!
 //! Must not come in: names of methods, errors of a protocol, sessions.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "for ACP, which asks its clients"))]
 mod call;
 mod message;
 mod peer;
@@ -17,5 +16,6 @@ mod websocket;
 
 pub(crate) use self::message::{CLOSING, Fault, Invalid, Request, RequestId, opening, response};
 pub(crate) use self::peer::{Incoming, Peer};
+pub(crate) use self::stdio::Stdio;
 pub(crate) use self::transport::{Disconnected, Transport};
 pub(crate) use self::websocket::{CloseReason, Socket};

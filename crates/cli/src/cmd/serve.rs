@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use multitap_serve::OpenDoor;
 
-use self::served::Served;
+pub(crate) use self::served::{Served, ServedOptions};
 use crate::args::{ServeArgs, SessionArgs};
 use crate::exit::{Exit, Problem};
 use crate::host::Host;
@@ -29,7 +29,13 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<Exit, Problem> {
     launch::config(&SessionArgs::of(args.with.clone()), &settings, roots[0].clone(), None)?;
     let config = door::config(&args.host, args.port, &args.access, &settings)?;
     let host = Host::open().await?;
-    let served = Arc::new(Served::new(host, roots, &args));
+    let options = ServedOptions {
+        with: args.with,
+        trust_client_settings: args.trust_client_settings,
+        question_timeout: args.question_timeout,
+        max_sessions: args.max_sessions as usize,
+    };
+    let served = Arc::new(Served::new(host, roots, options));
     let door = tokio::select! {
         door = OpenDoor::open(config, served.clone()) => door,
         () = signals.next() => return Ok(Exit::Interrupted),

@@ -9,11 +9,13 @@ mod track;
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use multitap_a2a::devtool::Spelling;
 use multitap_a2a::{Dialect, Error, ErrorKind, Request};
 use multitap_event::ClientId;
 use multitap_hub::{Feed, FeedEnd, Join, JoinFrom, Session};
+use tokio::time::sleep;
 
 use self::switch::Route;
 use self::track::{Over, TrackEvent, Tracks};
@@ -26,13 +28,17 @@ use crate::error;
 use crate::guard::Caller;
 use crate::http::Shared;
 use crate::rpc::{self, CloseReason, Disconnected, Incoming, Invalid, Peer, RequestId};
-use crate::ws::acp_refusal;
 
 /// The method of a frame that answers no request.
 const EVENT: &str = "tasks/event";
 const STREAM_END: &str = "streamEnd";
 /// A client's request to end a stream.
 const CANCEL_STREAM: &str = "cancelStream";
+/// The first request of an ACP client.
+const INITIALIZE: &str = "initialize";
+const ACP_TOO_LATE: &str = "initialize: an ACP client sends it first; this connection speaks A2A already";
+/// How long a client has for its first message before it counts as one that listens to A2A frames.
+const FIRST_MESSAGE: Duration = Duration::from_millis(300);
 
 /// The client, and the parameters of its address.
 #[derive(Debug)]
@@ -42,6 +48,9 @@ pub(crate) struct Hello {
     pub(crate) form: Form,
     /// The `development-tool` extension was activated.
     pub(crate) extension: bool,
+    /// The address says nothing of the client, so its first message shows whether it speaks A2A or ACP. Until then, other
+    /// clients do not see it.
+    pub(crate) is_bare: bool,
     /// The last frame the client has, and its epoch.
     pub(crate) after: Option<Cursor>,
     pub(crate) epoch: Option<u64>,
@@ -54,6 +63,10 @@ pub(crate) struct Connection {
     form: Form,
     extension: bool,
     client_id: Option<ClientId>,
+    /// The session to join once it is known that the client does not speak ACP.
+    unjoined: Option<Session>,
+    /// Nothing came from the client yet.
+    is_new: bool,
     /// Makes the client visible to others, and ends when it is kicked.
     presence: Option<Feed>,
     /// The first message to the client.
@@ -71,6 +84,13 @@ pub(crate) struct Done {
     what: What,
 }
 
+/// Why a connection is served no more.
+enum Served {
+    Over(CloseReason),
+    /// The client begins to speak ACP.
+    Acp(rpc::Request),
+}
+
 enum What {
     Prepared(Result<Prepared, Error>),
     Begun(Arc<Stage>, Result<Begun, Error>),
@@ -79,13 +99,15 @@ enum What {
 impl Connection {
     /// Prepares to follow that session, if there is one: every event from now on counts.
     pub(crate) async fn new(door: Shared, hello: Hello, session: Option<Session>) -> Result<Self, Error> {
-        let Hello { caller, form, extension, after, epoch } = hello;
+        let Hello { caller, form, extension, is_bare, after, epoch } = hello;
         let mut new = Self {
             door,
             caller,
             form,
             extension,
             client_id: None,
+            unjoined: None,
+            is_new: true,
             presence: None,
             first: None,
             tracks: Tracks::default(),
@@ -93,19 +115,26 @@ impl Connection {
             is_over: false,
         };
         if let Some(session) = session {
-            new.listen(&session, after, epoch).await?;
+            new.listen(&session, is_bare, after, epoch).await?;
         }
         Ok(new)
     }
 
-    async fn listen(&mut self, session: &Session, after: Option<Cursor>, epoch: Option<u64>) -> Result<(), Error> {
+    async fn listen(
+        &mut self,
+        session: &Session,
+        is_bare: bool,
+        after: Option<Cursor>,
+        epoch: Option<u64>,
+    ) -> Result<(), Error> {
         let stage = self.door.a2a().stage(&self.door, session).await?;
-        let client = self.call(self.form.dialect).client();
-        let join = Join { client, from: JoinFrom::Now, patience: None, announce: true };
-        let joined = session.join(join).await.map_err(|error| error::from_refusal(&error))?;
-        self.client_id = joined.client.client_id;
-        self.presence = Some(joined.feed);
         let mut from = stage.now().cursor;
+        if is_bare {
+            self.unjoined = Some(session.clone());
+            self.tracks.add(stage, from).is_listened_to = true;
+            return Ok(());
+        }
+        self.join(session).await?;
         if after.is_some() {
             let task = name::lasting(session.id().as_str()).into();
             let (gap, cursor) = self.door.a2a().catch_up(&self.door, &stage, &task, self.form, after, epoch).await?;
@@ -116,44 +145,83 @@ impl Connection {
         Ok(())
     }
 
-    /// Serves its client until one of the two leaves.
-    pub(crate) async fn run(mut self, mut peer: Peer<Done>) {
-        // Nothing can be sent to a client that is gone.
-        if let Ok(why) = self.serve(&mut peer).await {
-            peer.close(why).await;
-        }
+    /// Shows the session's clients that this one is there.
+    async fn join(&mut self, session: &Session) -> Result<(), Error> {
+        let client = self.call(self.form.dialect).client();
+        let join = Join { client, from: JoinFrom::Now, patience: None, announce: true };
+        let joined = session.join(join).await.map_err(|error| error::from_refusal(&error))?;
+        self.client_id = joined.client.client_id;
+        self.presence = Some(joined.feed);
+        Ok(())
     }
 
-    async fn serve(&mut self, peer: &mut Peer<Done>) -> Result<CloseReason, Disconnected> {
+    /// Serves its client until one of the two leaves. Returns the connection of a client that speaks ACP, with its first
+    /// request.
+    pub(crate) async fn run(mut self, mut peer: Peer<Done>) -> Option<(Peer<Done>, rpc::Request)> {
+        match self.serve(&mut peer).await {
+            Ok(Served::Over(why)) => peer.close(why).await,
+            Ok(Served::Acp(request)) => return Some((peer, request)),
+            // Nothing can be sent to a client that is gone.
+            Err(Disconnected) => {}
+        }
+        None
+    }
+
+    async fn serve(&mut self, peer: &mut Peer<Done>) -> Result<Served, Disconnected> {
         let stop = self.door.stop().clone();
+        let first_message = sleep(FIRST_MESSAGE);
+        tokio::pin!(first_message);
         if let Some(first) = self.first.take() {
             peer.notify(EVENT, first).await?;
         }
         loop {
             peer.flush().await?;
             if self.is_over && !peer.is_working() {
-                return Ok(CloseReason::SESSION_OVER);
+                return Ok(Served::Over(CloseReason::SESSION_OVER));
             }
-            tokio::select! {
-                () = stop.cancelled() => return Ok(CloseReason::SHUT_DOWN),
+            let why = tokio::select! {
+                () = stop.cancelled() => Some(CloseReason::SHUT_DOWN),
                 end = cut(&mut self.presence) => match end {
-                    FeedEnd::CutOff { .. } => return Ok(CloseReason::KICKED),
+                    FeedEnd::CutOff { .. } => Some(CloseReason::KICKED),
                     // The frames report when everything was sent.
-                    FeedEnd::SessionOver => self.presence = None,
+                    FeedEnd::SessionOver => {
+                        self.presence = None;
+                        None
+                    }
                 },
-                incoming = peer.next() => if let Some(why) = self.act(peer, incoming?).await? {
-                    return Ok(why);
-                },
-                event = self.tracks.next() => match event {
-                    TrackEvent::Frame(at) => self.carry(peer, at).await?,
-                    TrackEvent::Over(over) => {
-                        if let Some(why) = self.over(peer, over).await? {
-                            return Ok(why);
+                () = &mut first_message, if self.unjoined.is_some() => self.join_late(peer).await?,
+                incoming = peer.next() => match incoming? {
+                    Incoming::Request(request) if self.is_new && request.method == INITIALIZE => {
+                        return Ok(Served::Acp(request));
+                    }
+                    incoming => {
+                        self.is_new = false;
+                        match self.join_late(peer).await? {
+                            None => self.act(peer, incoming).await?,
+                            refused => refused,
                         }
                     }
                 },
+                event = self.tracks.next(), if self.unjoined.is_none() => match event {
+                    TrackEvent::Frame(at) => {
+                        self.carry(peer, at).await?;
+                        None
+                    }
+                    TrackEvent::Over(over) => self.over(peer, over).await?,
+                },
+            };
+            if let Some(why) = why {
+                return Ok(Served::Over(why));
             }
         }
+    }
+
+    /// Joins the session that was found when the client came. Returns why the connection cannot go on, if so.
+    async fn join_late(&mut self, peer: &mut Peer<Done>) -> Result<Option<CloseReason>, Disconnected> {
+        let Some(session) = self.unjoined.take() else { return Ok(None) };
+        let Err(error) = self.join(&session).await else { return Ok(None) };
+        peer.refuse_message(&RequestId::Null, &written(self.form.dialect, &error)).await?;
+        Ok(Some(CloseReason::REFUSED))
     }
 
     /// Ends the streams of a session: with an error if frames are missing. Returns why the connection cannot go on, if
@@ -238,9 +306,9 @@ impl Connection {
     /// Begins to answer a request.
     async fn request(&mut self, peer: &mut Peer<Done>, request: rpc::Request) -> Result<(), Disconnected> {
         let rpc::Request { id, method, params } = request;
-        let read = match acp_refusal(&method) {
-            Some(why) => Err(Error::new(ErrorKind::MethodNotFound, why)),
-            None => Request::read(&method, params),
+        let read = match method.as_str() {
+            INITIALIZE => Err(Error::new(ErrorKind::MethodNotFound, ACP_TOO_LATE)),
+            _ => Request::read(&method, params),
         };
         let request = match read {
             Ok((_, request)) => request,

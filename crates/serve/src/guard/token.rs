@@ -9,7 +9,7 @@ use multitap_event::ClientRole;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use super::clean_name;
+use super::client_name;
 
 /// Maximum size of the file.
 const LARGEST: u64 = 1024 * 1024;
@@ -70,7 +70,7 @@ impl Tokens {
             let role = role_of(role).ok_or_else(|| {
                 (number, "a line is TOKEN ROLE [NAME], and a role is owner, controller or observer".to_owned())
             })?;
-            tokens.add(token, role, clean_name(name)).map_err(|why| (number, why.to_string()))?;
+            tokens.add(token, role, client_name(name)).map_err(|why| (number, why.to_string()))?;
         }
         Ok(tokens)
     }

@@ -1,12 +1,12 @@
 //! Answers calls on a host: the same for every door.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
-use multitap_event::{ClientRef, ClientRole, Query, SessionId};
+use multitap_event::{ClientRef, ClientRole, Query, SessionId, Timestamp};
 use multitap_hub::{
     AboutSession, Filter, HostCall, HostReply, JournalError, OpenReply, Refusal, Session, SessionQuestion,
-    SessionSummary, SessionsCall, SessionsReply, State,
+    SessionStatus, SessionSummary, SessionsCall, SessionsReply, State,
 };
 use tokio::task::spawn_blocking;
 
@@ -67,7 +67,11 @@ pub(crate) async fn sessions(door: &Shared, call: &SessionsCall) -> Result<Sessi
         Ok(records) => records,
         // Live sessions go on without a log.
         Err(JournalError::NoSuchSession(_)) => Vec::new(),
-        Err(error) => return Err(error.into()),
+        Err(error) if live.is_empty() => return Err(error.into()),
+        Err(error) => {
+            tracing::warn!(%error, "stored sessions cannot be listed");
+            Vec::new()
+        }
     };
     records.retain(|record| live.contains_key(&record.id) || host.shows(record));
     if let Some(after) = &call.after {
@@ -75,6 +79,7 @@ pub(crate) async fn sessions(door: &Shared, call: &SessionsCall) -> Result<Sessi
         let place = place.ok_or_else(|| Refusal::UnknownSession { session_id: after.clone() })?;
         records.drain(..=place);
     }
+    let logged: HashSet<SessionId> = records.iter().map(|record| record.id.clone()).collect();
     let limit = call.limit.unwrap_or(PAGE_SESSIONS).clamp(1, MAX_PAGE_SESSIONS);
     let has_more = records.len() > limit;
     records.truncate(limit);
@@ -88,7 +93,35 @@ pub(crate) async fn sessions(door: &Shared, call: &SessionsCall) -> Result<Sessi
             None => summary,
         });
     }
+    if call.after.is_none() {
+        live.retain(|id, _| !logged.contains(id));
+        for session in live.into_values() {
+            sessions.extend(unlogged(&session, call).await);
+        }
+    }
     Ok(SessionsReply { sessions, next })
+}
+
+/// A live session that has no log here: it cannot be written, or is in another process.
+async fn unlogged(session: &Session, call: &SessionsCall) -> Option<SessionSummary> {
+    let state = session.snapshot().await?;
+    let cwd = folder(&state);
+    if call.cwd.is_some() && call.cwd != cwd {
+        return None;
+    }
+    let (agent, now) = (state.start.as_ref()?.agent_type.to_string(), Timestamp::now());
+    let summary = SessionSummary {
+        session_id: session.id().clone(),
+        title: None,
+        agent,
+        cwd,
+        model: None,
+        created: now,
+        updated: now,
+        status: SessionStatus::Idle,
+        questions: 0,
+    };
+    Some(summary.live(&state))
 }
 
 /// The open questions of all live sessions.

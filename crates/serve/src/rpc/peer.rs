@@ -62,6 +62,13 @@ impl<T: 'static> Peer<T> {
         Self { transport, limit, open, work, aborts, calls }
     }
 
+    /// Hands the connection to another protocol, which goes on with that open request.
+    pub(crate) fn hand_over<U: 'static>(self, cancel_method: Option<&'static str>, request: &RequestId) -> Peer<U> {
+        let mut peer = Peer::new(self.transport, self.limit, cancel_method);
+        peer.open.insert(request.clone());
+        peer
+    }
+
     /// The next input; meanwhile sends the requests of [`Self::calls`]. Cancel safe.
     pub(crate) async fn next(&mut self) -> Result<Incoming<T>, Disconnected> {
         loop {
@@ -116,7 +123,6 @@ impl<T: 'static> Peer<T> {
     }
 
     /// Gives up the work on a request, which stays open until it is answered. Whether any was under way.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for ACP, whose clients cancel requests"))]
     pub(crate) fn abort(&mut self, id: &RequestId) -> bool {
         let abort = self.aborts.remove(id);
         abort.inspect(AbortHandle::abort).is_some()
@@ -185,7 +191,6 @@ impl<T: 'static> Peer<T> {
     }
 
     /// The handle that sends requests to the client.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for ACP, which asks its clients"))]
     pub(crate) fn calls(&self) -> Calls {
         self.calls.clone()
     }

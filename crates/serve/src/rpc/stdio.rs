@@ -26,7 +26,6 @@ pub(crate) struct Stdio {
 
 impl Stdio {
     /// `patience` is how long the client may leave messages unread.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for ACP, which is spoken on stdio as well"))]
     pub(crate) fn new(
         reader: impl AsyncBufRead + Send + Unpin + 'static,
         writer: impl AsyncWrite + Send + Unpin + 'static,

@@ -9,7 +9,6 @@ use super::websocket::{CloseReason, Socket};
 #[derive(Debug)]
 pub(crate) enum Transport {
     WebSocket(Box<Socket>),
-    #[cfg_attr(not(test), expect(dead_code, reason = "for ACP, which is spoken on stdio as well"))]
     Stdio(Stdio),
 }
 

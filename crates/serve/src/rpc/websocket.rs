@@ -47,6 +47,7 @@ impl CloseReason {
     pub(crate) const TOO_SLOW: Self = Self { code: 1013, reason: "you did not read: reconnect with your cursor" };
     /// Codes of our own.
     pub(crate) const SESSION_OVER: Self = Self { code: 4000, reason: "the session is over" };
+    pub(crate) const REFUSED: Self = Self { code: 4002, reason: "the session refused this connection" };
     pub(crate) const KICKED: Self = Self { code: 4001, reason: "you were kicked from this session" };
 }
 

@@ -10,7 +10,6 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::acp_refusal;
 use crate::http::Shared;
 use crate::rpc::{CloseReason, Disconnected, Incoming, Invalid, Peer, Request, RequestId};
 use crate::{error, host};
@@ -139,10 +138,6 @@ impl Connection {
     /// Begins to answer a request. A join is answered at once, so that its answer comes before the events.
     async fn request(&mut self, peer: &mut Peer<Answer>, request: Request) -> Result<(), Disconnected> {
         let Request { id, method, params } = request;
-        if let Some(why) = acp_refusal(&method) {
-            let refusal = Refusal::UnknownMethod { message: why.to_owned() };
-            return respond(peer, &id, Err(refusal)).await;
-        }
         let session = self.session.clone().ok_or(Refusal::NoSession);
         match SessionRequest::read(&method, params) {
             Ok(SessionRequest::Join(join)) => {

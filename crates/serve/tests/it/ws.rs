@@ -443,7 +443,7 @@ async fn what_is_wrong_is_said_and_the_connection_goes_on() {
     assert_eq!(refused(Message::text("[]"), -32600, "batches").await, Value::Null);
     assert_eq!(refused(Message::text("{"), -32700, "JSON").await, Value::Null);
     let initialize = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}"#;
-    assert_eq!(refused(Message::text(initialize), -32601, "not supported on this connection yet").await, json!(0));
+    assert_eq!(refused(Message::text(initialize), -32601, "speaks A2A already").await, json!(0));
     assert_eq!(refused(Message::text(r#"{"jsonrpc":"2.0","id":"x","method":"no"}"#), -32601, "no").await, json!("x"));
     client.notify("nothing/known", json!({})).await;
     client.stream(1, "go").await;

@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::{idle, request};
-use crate::args::{AgentArgs, ServeArgs, SessionArgs};
+use crate::args::{AgentArgs, SessionArgs};
 use crate::exit::Problem;
 use crate::file_lists::FileLists;
 use crate::host::{Host, about_log};
@@ -30,7 +30,7 @@ const PLACE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A host whose sessions belong to its clients.
 #[derive(Debug, Clone)]
-pub(super) struct Served {
+pub(crate) struct Served {
     inner: Arc<Inner>,
 }
 
@@ -52,6 +52,15 @@ struct Inner {
     files: FileLists,
 }
 
+/// How clients may use a host.
+pub(crate) struct ServedOptions {
+    /// The options for all sessions.
+    pub(crate) with: AgentArgs,
+    pub(crate) trust_client_settings: bool,
+    pub(crate) question_timeout: Option<Duration>,
+    pub(crate) max_sessions: usize,
+}
+
 /// The request of a client as granted.
 struct GrantedSession {
     config: SessionConfig,
@@ -61,14 +70,15 @@ struct GrantedSession {
 }
 
 impl Served {
-    pub(super) fn new(host: Host, roots: Vec<PathBuf>, args: &ServeArgs) -> Self {
+    pub(crate) fn new(host: Host, roots: Vec<PathBuf>, options: ServedOptions) -> Self {
+        let ServedOptions { with, trust_client_settings, question_timeout, max_sessions } = options;
         let inner = Inner {
             host,
             roots,
-            with: args.with.clone(),
-            trust_client_settings: args.trust_client_settings,
-            question_timeout: args.question_timeout,
-            places: Arc::new(Semaphore::new(args.max_sessions as usize)),
+            with,
+            trust_client_settings,
+            question_timeout,
+            places: Arc::new(Semaphore::new(max_sessions)),
             making_room: Semaphore::new(1),
             resuming: Semaphore::new(1),
             address: watch::Sender::new(None),
@@ -83,7 +93,7 @@ impl Served {
     }
 
     /// Ends every session.
-    pub(super) async fn shutdown(&self) {
+    pub(crate) async fn shutdown(&self) {
         self.inner.host.shutdown().await;
     }
 

@@ -35,12 +35,23 @@ pub(crate) async fn attach(args: AttachArgs) -> Result<Exit, Problem> {
 }
 
 /// A session to attach to, and what is known of it locally.
-struct AttachTarget {
-    address: Address,
-    folder: Option<PathBuf>,
+pub(crate) struct AttachTarget {
+    pub(crate) address: Address,
+    pub(crate) folder: Option<PathBuf>,
 }
 
-async fn find(to: &str) -> Result<AttachTarget, Problem> {
+impl AttachTarget {
+    /// The token to send; a private socket needs none.
+    pub(crate) fn token(&self) -> Option<String> {
+        match self.address.way {
+            Road::Unix(_) => None,
+            Road::Tcp { .. } => crate::token::usable(),
+        }
+    }
+}
+
+/// Finds a session by its address, its id or a prefix of it.
+pub(crate) async fn find(to: &str) -> Result<AttachTarget, Problem> {
     if let Some(url) = door::url_of(to) {
         let address = Address::parse(&url).map_err(|error| Problem::usage(error.to_string()))?;
         return Ok(AttachTarget { address, folder: None });
@@ -82,11 +93,7 @@ async fn show(found: AttachTarget, args: &AttachArgs) -> Result<Exit, Problem> {
     let _watch = Signals::let_go_in_time()?;
     // The user's preferences only: the settings of a folder do not apply to a session elsewhere.
     let preferences = Settings::load(None).map_err(|error| Problem::usage(error.to_string()))?.terminal;
-    let token = match found.address.way {
-        Road::Unix(_) => None,
-        Road::Tcp { .. } => crate::token::usable(),
-    };
-    let to = Attach { address: found.address.clone(), client: who(), token };
+    let to = Attach { address: found.address.clone(), client: who(), token: found.token() };
     let attached = tokio::select! {
         attached = multitap_remote::attach(to) => attached.map_err(not_attached)?,
         () = signals.next() => return Ok(Exit::Interrupted),
@@ -138,7 +145,7 @@ fn say_how_it_is(session: &Session) {
     });
 }
 
-fn not_attached(error: AttachError) -> Problem {
+pub(crate) fn not_attached(error: AttachError) -> Problem {
     let hint = match &error {
         AttachError::Refused { status: 401, .. } => "; set it in MULTITAP_TOKEN",
         AttachError::NotJoined(_) => "; for a host of many sessions the address is URL/?session=ID",

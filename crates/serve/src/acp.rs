@@ -1,0 +1,63 @@
+//! The ACP door: editors and other ACP clients, over WebSocket or stdio, on the same sessions as everybody else.
+//!
+//! A request becomes a call on a [`Session`](multitap_hub::Session) or on the host, and events become session updates.
+//! The types on the wire are those of `agent-client-protocol-schema`, version 1 of the protocol.
+//!
+//! Must not come in: A2A, agents, what a session is.
+
+mod attachment;
+mod config;
+mod connection;
+mod decode;
+mod encode;
+mod error;
+mod features;
+mod question;
+mod setting;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use multitap_event::ClientRef;
+use multitap_hub::STUCK;
+use tokio::io::{AsyncBufRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use self::connection::Connection;
+use crate::host::Host;
+use crate::http::Shared;
+use crate::rpc::{Peer, Stdio, Transport};
+
+/// The notification that takes a request back, in either direction.
+pub(crate) const CANCEL_REQUEST: &str = "$/cancel_request";
+/// The request that begins every ACP connection.
+pub(crate) const INITIALIZE: &str = "initialize";
+
+/// An ACP agent on stdio, for one client.
+#[derive(Debug, Clone)]
+pub struct StdioConfig {
+    /// The agent's name for people.
+    pub name: String,
+    /// The agent's version.
+    pub version: String,
+    /// The client; `initialize` gives it a name.
+    pub client: ClientRef,
+}
+
+/// Serves one client over two pipes until it leaves or `stop` is cancelled.
+pub async fn serve_stdio(
+    config: StdioConfig,
+    host: Arc<dyn Host>,
+    reader: impl AsyncBufRead + Send + Unpin + 'static,
+    writer: impl AsyncWrite + Send + Unpin + 'static,
+    stop: CancellationToken,
+) {
+    let door = Shared::without_address(host, config.name, config.version, stop);
+    let transport = Transport::Stdio(Stdio::new(reader, writer, STUCK));
+    let limit = door.limits().body;
+    let tasks = door.tasks().clone();
+    Connection::new(door, config.client).run(Peer::new(transport, limit, Some(CANCEL_REQUEST)), None).await;
+    tasks.close();
+    tasks.wait().await;
+}

@@ -1,0 +1,97 @@
+//! What can be set in a session, and its slash commands, in ACP's words.
+
+use agent_client_protocol_schema::v1::{
+    AvailableCommand, AvailableCommandInput, SessionConfigOption, SessionConfigOptionCategory,
+    SessionConfigSelectOption, SessionMode, SessionModeState, UnstructuredCommandInput,
+};
+use multitap_event::{AgentCommand, ApprovalMode};
+use multitap_hub::State;
+
+/// Ids of the options.
+pub(super) const MODE: &str = "mode";
+pub(super) const MODEL: &str = "model";
+
+/// The mode's id: the unified word, or the agent's own where there is none.
+pub(super) fn current_mode(state: &State) -> Option<String> {
+    state.mode.map(|mode| mode.as_str().to_owned()).or_else(|| state.native_mode.clone())
+}
+
+/// The modes that the agent can be switched to, and the current one.
+pub(super) fn modes(state: &State) -> Option<SessionModeState> {
+    let start = state.start.as_ref()?;
+    let offered = state.capabilities.modes.as_deref();
+    let works = |mode: &ApprovalMode| mode.works_for(start, offered) || state.mode == Some(*mode);
+    let mut modes: Vec<SessionMode> = ApprovalMode::ALL.into_iter().filter(works).map(unified).collect();
+    let current = current_mode(state).unwrap_or_else(|| ApprovalMode::Ask.as_str().to_owned());
+    if !modes.iter().any(|mode| *mode.id.0 == *current) {
+        modes.insert(0, SessionMode::new(current.clone(), current.clone()));
+    }
+    Some(SessionModeState::new(current, modes))
+}
+
+fn unified(mode: ApprovalMode) -> SessionMode {
+    let (name, description) = match mode {
+        ApprovalMode::Ask => ("Ask", "Ask before every change"),
+        ApprovalMode::AskDangerous => ("Ask if dangerous", "Ask only about what looks dangerous"),
+        ApprovalMode::AutoEdit => ("Edit automatically", "Edit files without asking"),
+        ApprovalMode::AutoAll => ("Do everything", "Do everything without asking"),
+        ApprovalMode::Plan => ("Plan", "Read and plan, change nothing"),
+        ApprovalMode::DontAsk => ("Don't ask", "Never ask; deny what no rule allows"),
+    };
+    SessionMode::new(mode.as_str(), name).description(description.to_owned())
+}
+
+/// Everything that can be set, with its current value.
+pub(super) fn options(state: &State) -> Vec<SessionConfigOption> {
+    let mode = modes(state).map(|modes| {
+        let select = modes
+            .available_modes
+            .into_iter()
+            .map(|mode| SessionConfigSelectOption::new(mode.id.0.to_string(), mode.name).description(mode.description));
+        let select: Vec<SessionConfigSelectOption> = select.collect();
+        SessionConfigOption::select(MODE, "Approval mode", modes.current_mode_id.0.to_string(), select)
+            .category(SessionConfigOptionCategory::Mode)
+    });
+    mode.into_iter().chain(model(state)).collect()
+}
+
+fn model(state: &State) -> Option<SessionConfigOption> {
+    let models = state.capabilities.models.as_deref().filter(|models| !models.is_empty())?;
+    let mut select: Vec<SessionConfigSelectOption> = models
+        .iter()
+        .map(|model| {
+            let name = model.name.clone().unwrap_or_else(|| model.id.clone());
+            let description = Some(model.description.clone()).filter(|text| !text.is_empty());
+            SessionConfigSelectOption::new(model.id.clone(), name).description(description)
+        })
+        .collect();
+    // An agent may report its model under another name than it lists.
+    let current = state.model.clone().unwrap_or_else(|| models[0].id.clone());
+    if !models.iter().any(|model| model.id == current) {
+        select.insert(0, SessionConfigSelectOption::new(current.clone(), current.clone()));
+    }
+    Some(SessionConfigOption::select(MODEL, "Model", current, select).category(SessionConfigOptionCategory::Model))
+}
+
+/// The commands as a flat list: `memory add` is the sub-command `add` of `memory`.
+pub(super) fn commands(commands: &[AgentCommand]) -> Vec<AvailableCommand> {
+    let mut flat = Vec::new();
+    for command in commands {
+        flatten(command, "", &mut flat);
+    }
+    flat
+}
+
+fn flatten(command: &AgentCommand, group: &str, flat: &mut Vec<AvailableCommand>) {
+    let name = if group.is_empty() { command.name.clone() } else { format!("{group} {}", command.name) };
+    for sub in &command.sub_commands {
+        flatten(sub, &name, flat);
+    }
+    if !command.sub_commands.is_empty() && command.arguments.is_empty() {
+        return;
+    }
+    let hint: Vec<&str> = command.arguments.iter().map(|argument| argument.name.as_str()).collect();
+    let input =
+        (!hint.is_empty()).then(|| AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint.join(" "))));
+    flat.push(AvailableCommand::new(name, command.description.clone()).input(input));
+}

@@ -1,0 +1,142 @@
+//! Requests of an ACP client as what the hub takes.
+
+use std::path::Path;
+
+use agent_client_protocol_schema::v1::{
+    ContentBlock, EmbeddedResourceResource, EnvVariable, HttpHeader, McpServer, NewSessionRequest,
+};
+use multitap_event::{Image, Prompt, PromptId};
+use multitap_hub::{OpenCall, Refusal, WhenBusy};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use super::error::invalid_params;
+use super::features::META;
+
+/// Reads the parameters of a request.
+pub(super) fn params<T: DeserializeOwned>(params: Option<Value>) -> Result<T, Refusal> {
+    let params = params.unwrap_or_else(|| Value::Object(Map::new()));
+    serde_json::from_value(params).map_err(|error| invalid_params(format!("params: {error}")))
+}
+
+/// A prompt under a new id.
+pub(super) fn prompt(blocks: Vec<ContentBlock>) -> Result<Prompt, Refusal> {
+    let (mut text, mut images) = (String::new(), Vec::new());
+    for block in blocks {
+        match block {
+            ContentBlock::Text(block) => text.push_str(&block.text),
+            ContentBlock::Image(image) => {
+                images.push(Image { media_type: image.mime_type, data: image.data });
+            }
+            ContentBlock::ResourceLink(link) => mention(&mut text, &link.uri, &link.name),
+            ContentBlock::Resource(resource) => match resource.resource {
+                EmbeddedResourceResource::TextResourceContents(contents) => {
+                    enclose(&mut text, &contents.uri, &contents.text);
+                }
+                other => {
+                    let Ok(Value::Object(other)) = serde_json::to_value(other) else { continue };
+                    let field = |key: &str| other.get(key).and_then(Value::as_str).unwrap_or_default();
+                    if field("mimeType").starts_with("image/") {
+                        images.push(Image { media_type: field("mimeType").to_owned(), data: field("blob").to_owned() });
+                    } else {
+                        mention(&mut text, field("uri"), "");
+                    }
+                }
+            },
+            ContentBlock::Audio(_) => return Err(invalid_params("prompt: audio is not supported")),
+            _ => return Err(invalid_params("prompt: this type of content is not supported")),
+        }
+    }
+    if text.trim().is_empty() && images.is_empty() {
+        return Err(invalid_params("prompt: it is empty"));
+    }
+    Ok(Prompt { images, prompt_id: Some(PromptId::fresh()), ..Prompt::text(text) })
+}
+
+/// Refers to a file or an address. Agents know files by `@PATH`.
+fn mention(text: &mut String, uri: &str, name: &str) {
+    match uri.strip_prefix("file://") {
+        Some(path) => text.push_str(&format!("@{}", decoded(path))),
+        None if name.is_empty() || name == uri => text.push_str(uri),
+        None => text.push_str(&format!("[{name}]({uri})")),
+    }
+}
+
+/// Includes the text of a file that the client has opened, perhaps unsaved.
+fn enclose(text: &mut String, uri: &str, contents: &str) {
+    let name = uri.strip_prefix("file://").map_or_else(|| uri.to_owned(), decoded);
+    let longest = contents.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    text.push_str(&format!("\n{name}:\n{fence}\n{}\n{fence}\n", contents.trim_end_matches('\n')));
+}
+
+/// The path in a file URI. What is not percent-encoded UTF-8 stays as it is.
+fn decoded(path: &str) -> String {
+    let bytes = path.as_bytes();
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let hex = bytes.get(at + 1..at + 3).and_then(|hex| std::str::from_utf8(hex).ok());
+        match hex.filter(|_| bytes[at] == b'%').and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                plain.push(byte);
+                at += 3;
+            }
+            None => {
+                plain.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8(plain).unwrap_or_else(|_| path.to_owned())
+}
+
+/// What to do with the prompt while a turn runs.
+pub(super) fn when_busy(meta: Option<&Map<String, Value>>) -> WhenBusy {
+    let word = meta.and_then(|meta| meta.get(META)?.get("whenBusy"));
+    word.and_then(|word| serde_json::from_value(word.clone()).ok()).unwrap_or_default()
+}
+
+/// The settings of a new session.
+pub(super) fn open(request: NewSessionRequest) -> Result<OpenCall, Refusal> {
+    let own = request.meta.as_ref().and_then(|meta| meta.get(META));
+    let text = |key: &str| own.and_then(|own| own.get(key)?.as_str()).map(str::to_owned);
+    Ok(OpenCall {
+        cwd: Some(absolute(&request.cwd)?.to_owned()),
+        agent: text("agent"),
+        model: text("model"),
+        mode: text("mode"),
+        mcp_servers: servers(request.mcp_servers)?,
+        ..OpenCall::default()
+    })
+}
+
+pub(super) fn absolute(path: &Path) -> Result<&Path, Refusal> {
+    if path.is_absolute() {
+        return Ok(path);
+    }
+    Err(invalid_params(format!("cwd: {} is not an absolute path", path.display())))
+}
+
+/// The client's MCP servers as our settings write them.
+pub(super) fn servers(servers: Vec<McpServer>) -> Result<Map<String, Value>, Refusal> {
+    let mut named = Map::new();
+    for server in servers {
+        let (name, server) = match server {
+            McpServer::Stdio(server) => {
+                let env = server.env.into_iter().map(|EnvVariable { name, value, .. }| (name, Value::from(value)));
+                let env: Map<String, Value> = env.collect();
+                (server.name, json!({ "command": server.command, "args": server.args, "env": env }))
+            }
+            McpServer::Http(server) => {
+                let headers =
+                    server.headers.into_iter().map(|HttpHeader { name, value, .. }| (name, Value::from(value)));
+                let headers: Map<String, Value> = headers.collect();
+                (server.name, json!({ "httpUrl": server.url, "headers": headers }))
+            }
+            _ => return Err(invalid_params("mcpServers: only stdio and http servers are supported")),
+        };
+        named.insert(name, server);
+    }
+    Ok(named)
+}

@@ -1,0 +1,399 @@
+//! Events to ACP session updates.
+//!
+//! Pure: the same log gives every client the same updates, apart from what a client declared in `initialize`. Live output
+//! is throttled by time, which comes in as a value. Must not come in: channels, clocks, the connection.
+
+#![warn(clippy::wildcard_enum_match_arm)]
+
+mod tool;
+
+pub(super) use self::tool::asked_about;
+
+use agent_client_protocol_schema::v1::{
+    AvailableCommandsUpdate, ConfigOptionUpdate, ContentBlock, ContentChunk, Cost, CurrentModeUpdate, ImageContent,
+    Notice, NoticeSeverity, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionConfigOption,
+    SessionInfoUpdate, SessionUpdate, StopReason, TextContent, UsageUpdate,
+};
+use multitap_event::{
+    AgentCommand, AgentError, Door, Event, EventKind, PromptId, Question, QuestionId, Reasoning, Role, Ruling,
+    SessionEnd, Severity, SystemNote, SystemSubtype, TextChunk, Timestamp, TodoList, TodoStatus, TurnEnd, TurnStatus,
+    UserMessage,
+};
+use multitap_hub::State;
+use serde_json::{Map, Value, json};
+
+use self::tool::Tools;
+use super::config;
+use super::features::{ClientFeatures, META};
+
+/// What the native status of a turn says when a limit ended it.
+const MAX_TURNS: &str = "max_turns";
+const MAX_TOKENS: &str = "max_tokens";
+const REFUSAL: &str = "refusal";
+
+/// What a connection does about an event.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Output {
+    Update(SessionUpdate),
+    /// A prompt of that id was handed to the agent. Its own sender has shown it already.
+    UserMessage {
+        prompt: Option<PromptId>,
+        update: SessionUpdate,
+    },
+    /// The client is asked.
+    Asked(Box<Question>),
+    /// Nobody needs to answer any more.
+    Closed {
+        question: QuestionId,
+        ruling: Option<Box<Ruling>>,
+    },
+    /// These prompts are answered.
+    TurnOver {
+        prompts: Vec<PromptId>,
+        end: PromptEnd,
+    },
+}
+
+/// How a prompt ended.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum PromptEnd {
+    Stopped(StopReason),
+    Failed(String),
+}
+
+/// What one client knows of a session.
+#[derive(Debug)]
+pub(super) struct Encoder {
+    features: ClientFeatures,
+    /// The session after the last event.
+    state: State,
+    tools: Tools,
+    /// The prompts of the running turn: the one that began it, and those that joined it.
+    prompts: Vec<PromptId>,
+    title: Option<String>,
+    /// The settings and commands that the client knows; `None` while it is shown the history, which needs only the last.
+    shown: Option<Shown>,
+}
+
+/// What is sent again only when it has changed.
+#[derive(Debug, Default)]
+struct Shown {
+    options: Vec<SessionConfigOption>,
+    commands: Vec<AgentCommand>,
+}
+
+impl Encoder {
+    /// For a client that reads from the start of the log.
+    pub(super) fn new(features: ClientFeatures) -> Self {
+        let (state, tools) = (State::default(), Tools::new(features));
+        Self { features, state, tools, prompts: Vec::new(), title: None, shown: None }
+    }
+
+    /// For a client that joins at this state.
+    pub(super) fn amid(features: ClientFeatures, state: State) -> Self {
+        let tools = Tools::amid(features, &state);
+        let (prompts, title) = (state.in_flight.iter().cloned().collect(), state.title.clone());
+        Self { features, state, tools, prompts, title, shown: None }
+    }
+
+    pub(super) fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The updates that show what is open to a client that did not read the log, apart from questions.
+    pub(super) fn overview(&mut self, out: &mut Vec<Output>) {
+        if let Some(list) = self.state.todos.clone() {
+            out.push(Output::Update(plan(&list)));
+        }
+        self.tools.open_calls(out);
+    }
+
+    /// The settings and commands as they are now; from here on changes are shown.
+    pub(super) fn settings(&mut self, out: &mut Vec<Output>) {
+        // The reply to the client's request has the options already.
+        self.shown = Some(Shown { options: config::options(&self.state), commands: Vec::new() });
+        self.commands(out);
+    }
+
+    /// The open questions, for a client that has seen what they are about.
+    pub(super) fn questions(&self, out: &mut Vec<Output>) {
+        out.extend(self.state.questions.open().iter().map(|question| Output::Asked(Box::new(question.clone()))));
+    }
+
+    /// When an update is due although nothing happens.
+    pub(super) fn due(&self) -> Option<Timestamp> {
+        self.tools.due()
+    }
+
+    /// Makes the updates that are due by now.
+    pub(super) fn tick(&mut self, now: Timestamp, out: &mut Vec<Output>) {
+        self.tools.tick(now, out);
+    }
+
+    /// Applies the next event.
+    pub(super) fn apply(&mut self, event: &Event, out: &mut Vec<Output>) {
+        self.state.apply(event);
+        match &event.kind {
+            EventKind::UserMessage(message) => self.prompted(message, out),
+            EventKind::TextChunk(chunk) => out.push(Output::Update(said(chunk))),
+            EventKind::Reasoning(piece) => out.push(Output::Update(thought(piece))),
+            EventKind::ToolStarted(call) => self.tools.started(call, out),
+            EventKind::ToolProgress(progress) => {
+                self.tools.progressed(progress, out);
+                self.tools.tick(event.timestamp, out);
+            }
+            EventKind::ToolCompleted(done) => self.tools.completed(done, out),
+            EventKind::FileChanged(change) => self.tools.changed(change, event.seq, out),
+            EventKind::TodoList(list) => out.push(Output::Update(plan(list))),
+            EventKind::PermissionAsked(question) => {
+                self.tools.asked(question, out);
+                out.push(Output::Asked(Box::new(question.clone())));
+            }
+            EventKind::PermissionSettled(ruling) => {
+                self.tools.settled(ruling, out);
+                let (question, ruling) = (ruling.question_id.clone(), Some(Box::new(ruling.clone().without_edit())));
+                out.push(Output::Closed { question, ruling });
+            }
+            EventKind::PermissionWithdrawn(gone) => {
+                self.tools.withdrawn(&gone.question_id, out);
+                out.push(Output::Closed { question: gone.question_id.clone(), ruling: None });
+            }
+            EventKind::TurnCompleted(end) => self.turn_over(end, out),
+            EventKind::SessionStarted(_) => self.started(out),
+            EventKind::SessionEnded(end) => self.ended(end, out),
+            EventKind::PromptWithdrawn { prompt_id, .. } => {
+                let end = PromptEnd::Stopped(StopReason::Cancelled);
+                out.push(Output::TurnOver { prompts: vec![prompt_id.clone()], end });
+            }
+            EventKind::ModeChanged { .. } => self.mode(out),
+            EventKind::ModelChanged { .. } => self.options(out),
+            EventKind::Capabilities(_) => {
+                self.commands(out);
+                self.options(out);
+            }
+            EventKind::Error(error) => self.went_wrong(error, out),
+            EventKind::TextRetracted(text) => {
+                let why = text.message.clone().unwrap_or_else(|| "the text above no longer counts".to_owned());
+                let meta = meta(json!({ "retractedMessageIds": text.message_ids }));
+                self.notice(NoticeSeverity::Info, "The agent starts this text again", Some(why), Some(meta), out);
+            }
+            EventKind::Retry(retry) => {
+                let attempt = format!("The model is asked again (attempt {})", retry.attempt);
+                self.notice(NoticeSeverity::Warning, &attempt, retry.reason.clone(), None, out);
+            }
+            EventKind::System(note) => self.noted(note, out),
+            EventKind::TurnStarted { .. }
+            | EventKind::NativeSessionChanged { .. }
+            | EventKind::McpServerStatus(_)
+            | EventKind::RuleAdded(_)
+            | EventKind::RuleRevoked(_)
+            | EventKind::RawDelta { .. }
+            | EventKind::AuthStatus(_)
+            | EventKind::PromptQueued { .. }
+            | EventKind::ClientJoined { .. }
+            | EventKind::ClientLeft { .. }
+            | EventKind::Unrecognized { .. } => {}
+        }
+        if self.title != self.state.title {
+            self.title.clone_from(&self.state.title);
+            let info = SessionInfoUpdate::new().title(self.title.clone());
+            out.push(Output::Update(SessionUpdate::SessionInfoUpdate(info)));
+        }
+    }
+
+    fn prompted(&mut self, message: &UserMessage, out: &mut Vec<Output>) {
+        if let Some(prompt) = &message.prompt_id {
+            if !message.steering {
+                self.prompts.clear();
+            }
+            self.prompts.push(prompt.clone());
+        }
+        let meta = message.from.as_ref().map(|from| meta(json!({ "client": from.client, "door": from.door })));
+        let images = message
+            .images
+            .iter()
+            .map(|image| ContentBlock::Image(ImageContent::new(image.data.clone(), image.media_type.clone())));
+        for block in [text_block(shown_text(message))].into_iter().chain(images) {
+            let id = message.prompt_id.as_ref().map(|prompt| prompt.as_str().to_owned());
+            let chunk = ContentChunk::new(block).message_id(id.map(Into::into)).meta(meta.clone());
+            let update = SessionUpdate::UserMessageChunk(chunk);
+            out.push(Output::UserMessage { prompt: message.prompt_id.clone(), update });
+        }
+    }
+
+    fn turn_over(&mut self, end: &TurnEnd, out: &mut Vec<Output>) {
+        self.tools.tick_all(out);
+        if let Some(usage) = turn_usage(end) {
+            out.push(Output::Update(SessionUpdate::UsageUpdate(usage)));
+        }
+        // A turn that began for another reason answers no prompt.
+        if end.origin.is_none() {
+            self.answer(prompt_end(end), out);
+        }
+    }
+
+    fn answer(&mut self, end: PromptEnd, out: &mut Vec<Output>) {
+        let prompts = std::mem::take(&mut self.prompts);
+        if !prompts.is_empty() {
+            out.push(Output::TurnOver { prompts, end });
+        }
+    }
+
+    fn started(&mut self, out: &mut Vec<Output>) {
+        self.tools.set_folder(&self.state);
+        self.options(out);
+    }
+
+    fn ended(&mut self, end: &SessionEnd, out: &mut Vec<Output>) {
+        let why = end.error.clone().unwrap_or_else(|| "the agent has ended".to_owned());
+        self.answer(PromptEnd::Failed(why), out);
+    }
+
+    fn went_wrong(&self, error: &AgentError, out: &mut Vec<Output>) {
+        let severity = match error.severity {
+            Severity::Warning => NoticeSeverity::Warning,
+            Severity::Error => NoticeSeverity::Error,
+        };
+        self.notice(severity, &error.message, None, None, out);
+    }
+
+    fn noted(&self, note: &SystemNote, out: &mut Vec<Output>) {
+        if note.subtype == SystemSubtype::CONTEXT {
+            out.extend(context(note).map(|usage| Output::Update(SessionUpdate::UsageUpdate(usage))));
+        } else if let Some(message) = &note.message {
+            self.notice(NoticeSeverity::Info, message, None, None, out);
+        }
+    }
+
+    /// A line for people. A client that does not know notices is not shown minor ones.
+    fn notice(
+        &self,
+        severity: NoticeSeverity,
+        title: &str,
+        description: Option<String>,
+        meta: Option<Map<String, Value>>,
+        out: &mut Vec<Output>,
+    ) {
+        if title.trim().is_empty() {
+            return;
+        }
+        let update = if self.features.notices {
+            SessionUpdate::Notice(Notice::new(severity, title).description(description).meta(meta))
+        } else if severity == NoticeSeverity::Info {
+            return;
+        } else {
+            let text = match description {
+                Some(description) => format!("\n\n[{title}: {description}]\n\n"),
+                None => format!("\n\n[{title}]\n\n"),
+            };
+            SessionUpdate::AgentMessageChunk(ContentChunk::new(text_block(text)).meta(meta))
+        };
+        out.push(Output::Update(update));
+    }
+
+    fn commands(&mut self, out: &mut Vec<Output>) {
+        let (Some(shown), Some(commands)) = (&mut self.shown, &self.state.capabilities.commands) else { return };
+        if shown.commands != *commands {
+            shown.commands.clone_from(commands);
+            let update = AvailableCommandsUpdate::new(config::commands(commands));
+            out.push(Output::Update(SessionUpdate::AvailableCommandsUpdate(update)));
+        }
+    }
+
+    fn options(&mut self, out: &mut Vec<Output>) {
+        let Some(shown) = &mut self.shown else { return };
+        let options = config::options(&self.state);
+        if shown.options != options && !options.is_empty() {
+            shown.options.clone_from(&options);
+            out.push(Output::Update(SessionUpdate::ConfigOptionUpdate(ConfigOptionUpdate::new(options))));
+        }
+    }
+
+    fn mode(&mut self, out: &mut Vec<Output>) {
+        if let Some(mode) = config::current_mode(&self.state).filter(|_| self.shown.is_some()) {
+            out.push(Output::Update(SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode))));
+        }
+        self.options(out);
+    }
+}
+
+/// The text of a prompt, with its sender if it came through another door.
+fn shown_text(message: &UserMessage) -> String {
+    let mark = message.from.as_ref().and_then(|from| match from.door {
+        Door::A2a => Some("A2A"),
+        Door::Web => Some("web"),
+        Door::Terminal | Door::Acp | Door::Headless | Door::Library | Door::Host => None,
+    });
+    match mark {
+        Some(mark) => format!("[{mark}] {}", message.content),
+        None => message.content.clone(),
+    }
+}
+
+fn said(chunk: &TextChunk) -> SessionUpdate {
+    let id = chunk.message_id.as_ref().map(|id| id.as_str().to_owned().into());
+    let of = chunk.parent_tool_id.as_ref().map(|parent| meta(json!({ "parentToolCallId": parent })));
+    let content = ContentChunk::new(text_block(chunk.content.clone())).message_id(id).meta(of);
+    match chunk.role {
+        Some(Role::User) => SessionUpdate::UserMessageChunk(content),
+        Some(Role::Assistant) | None => SessionUpdate::AgentMessageChunk(content),
+    }
+}
+
+fn thought(piece: &Reasoning) -> SessionUpdate {
+    let id = piece.message_id.as_ref().map(|id| id.as_str().to_owned().into());
+    let of = piece.parent_tool_id.as_ref().map(|parent| meta(json!({ "parentToolCallId": parent })));
+    let content = ContentChunk::new(text_block(piece.content.clone())).message_id(id).meta(of);
+    SessionUpdate::AgentThoughtChunk(content)
+}
+
+fn plan(list: &TodoList) -> SessionUpdate {
+    let entries = list.items.iter().map(|item| {
+        let status = match item.status {
+            TodoStatus::Pending => PlanEntryStatus::Pending,
+            TodoStatus::InProgress => PlanEntryStatus::InProgress,
+            // A cancelled step needs no more work either.
+            TodoStatus::Completed | TodoStatus::Cancelled => PlanEntryStatus::Completed,
+        };
+        PlanEntry::new(item.text.clone(), PlanEntryPriority::Medium, status)
+    });
+    SessionUpdate::Plan(Plan::new(entries.collect()))
+}
+
+fn prompt_end(end: &TurnEnd) -> PromptEnd {
+    let is = |word: &str| end.native_status.as_deref().is_some_and(|status| status.contains(word));
+    match end.status {
+        TurnStatus::Cancelled => PromptEnd::Stopped(StopReason::Cancelled),
+        _ if is(MAX_TURNS) => PromptEnd::Stopped(StopReason::MaxTurnRequests),
+        _ if is(MAX_TOKENS) => PromptEnd::Stopped(StopReason::MaxTokens),
+        _ if is(REFUSAL) => PromptEnd::Stopped(StopReason::Refusal),
+        TurnStatus::Completed => PromptEnd::Stopped(StopReason::EndTurn),
+        TurnStatus::Failed | TurnStatus::Interrupted => {
+            PromptEnd::Failed(end.error.clone().unwrap_or_else(|| "the turn failed".to_owned()))
+        }
+    }
+}
+
+/// How full the context is after a turn, if the agent reports how large it can be.
+fn turn_usage(end: &TurnEnd) -> Option<UsageUpdate> {
+    let size = end.model_usage.values().filter_map(|model| model.context_window).max()?;
+    let used = end.usage?.total_tokens;
+    let cost = end.total_cost_usd.map(|amount| Cost::new(amount, "USD"));
+    Some(UsageUpdate::new(used, size).cost(cost))
+}
+
+/// The same as an agent reports it by itself.
+fn context(note: &SystemNote) -> Option<UsageUpdate> {
+    let number = |keys: [&str; 3]| keys.iter().find_map(|key| note.data.get(*key).and_then(Value::as_u64));
+    let used = number(["usedTokens", "used", "totalTokens"])?;
+    Some(UsageUpdate::new(used, number(["contextWindow", "size", "maxTokens"])?))
+}
+
+fn text_block(text: impl Into<String>) -> ContentBlock {
+    ContentBlock::Text(TextContent::new(text))
+}
+
+/// Our own metadata, under our key.
+fn meta(fields: Value) -> Map<String, Value> {
+    Map::from_iter([(META.to_owned(), fields)])
+}
