@@ -21,7 +21,6 @@ const RULES: [&str; 2] = [".gitignore", ".ignore"];
 /// Folders without real files, met where the workspace is the whole system.
 const NOT_FILES: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// What to do with files that Git ignores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ignored {
     Skip,
@@ -47,7 +46,6 @@ pub(crate) struct Walk {
     ignored: Ignored,
     depth: Depth,
     open: Vec<Folder>,
-    /// Folders that could not be read.
     pub(crate) unread: usize,
 }
 
