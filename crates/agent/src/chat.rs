@@ -51,7 +51,6 @@ pub(crate) enum ChatError {
     Io { path: PathBuf, source: io::Error },
 }
 
-/// Where conversations are stored.
 #[derive(Debug, Clone)]
 pub(crate) struct ChatStore {
     /// The folder of conversations; `None` if nothing is stored.
@@ -95,7 +94,6 @@ pub(crate) struct Chat {
     folder: PathBuf,
     began: Timestamp,
     begun: bool,
-    /// The last line is truncated.
     torn: bool,
     model: Option<String>,
 }
@@ -115,7 +113,6 @@ impl ChatStore {
         Chat { path: self.path(&id), id, folder: folder.to_owned(), began, begun: false, torn: false, model: None }
     }
 
-    /// Opens a stored conversation to resume it.
     pub(crate) async fn open(&self, id: &str) -> Result<(Chat, Conversation), ChatError> {
         let not_found = || ChatError::NotFound(id.to_owned());
         if !is_name(id) {
@@ -153,7 +150,7 @@ impl ChatStore {
         let path = self.saved(name, owner, root)?;
         let (id, folder, model) = (name.to_owned(), chat.folder.clone(), chat.model.clone());
         let copy = Chat { id, path: Some(path), folder, began: chat.began, begun: false, torn: false, model };
-        copy.write(talk.messages(), Mode::Over).await
+        copy.put(lines(talk.messages())).await
     }
 
     pub(crate) async fn load(&self, name: &str, owner: &ChatOwner, root: &Path) -> Result<Conversation, ChatError> {
@@ -211,21 +208,10 @@ fn plain(text: &str) -> String {
     text.bytes().map(byte).collect()
 }
 
-/// How lines are added to a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    Append,
-    Over,
-}
-
 impl Chat {
     /// Makes sure that the conversation can be resumed, even if the model was never asked.
     pub(crate) async fn ensure(&mut self) -> Result<(), ChatError> {
-        if !self.begun {
-            self.put(String::new(), Mode::Append).await?;
-            self.begun = true;
-        }
-        Ok(())
+        if self.begun { Ok(()) } else { self.write(String::new()).await }
     }
 
     /// The model that answered last.
@@ -240,47 +226,31 @@ impl Chat {
         }
         self.model = Some(model.to_owned());
         // A new file begins with it.
-        if self.begun {
-            self.put(line(&ChatLine::Model { name: model.to_owned() }), Mode::Append).await?;
-            self.torn = false;
-        }
-        Ok(())
+        if self.begun { self.write(line(&ChatLine::Model { name: model.to_owned() })).await } else { Ok(()) }
     }
 
     pub(crate) async fn add(&mut self, message: &Message) -> Result<(), ChatError> {
-        let written = self.write(std::slice::from_ref(message), Mode::Append).await;
-        self.went(written)
+        self.write(lines(std::slice::from_ref(message))).await
     }
 
-    /// A failed write may leave half a line: the next write begins on a new one.
-    fn went(&mut self, written: Result<(), ChatError>) -> Result<(), ChatError> {
+    pub(crate) async fn replace(&mut self, talk: &Conversation) -> Result<(), ChatError> {
+        self.write(line(&ChatLine::Afresh) + &lines(talk.messages())).await
+    }
+
+    async fn write(&mut self, lines: String) -> Result<(), ChatError> {
+        let written = self.put(lines).await;
+        // A failed write may leave half a line: the next write begins on a new one.
         self.torn = written.is_err();
         self.begun |= written.is_ok();
         written
     }
 
-    pub(crate) async fn replace(&mut self, talk: &Conversation) -> Result<(), ChatError> {
-        let mut lines = line(&ChatLine::Afresh);
-        for message in talk.messages() {
-            lines.push_str(&line(&ChatLine::Message { message: message.clone() }));
-        }
-        let written = self.put(lines, Mode::Append).await;
-        self.went(written)
-    }
-
-    async fn write(&self, messages: &[Message], mode: Mode) -> Result<(), ChatError> {
-        let lines = messages.iter().map(|message| line(&ChatLine::Message { message: message.clone() })).collect();
-        self.put(lines, mode).await
-    }
-
-    async fn put(&self, mut lines: String, mode: Mode) -> Result<(), ChatError> {
+    async fn put(&self, mut lines: String) -> Result<(), ChatError> {
         let Some(path) = &self.path else { return Ok(()) };
         if !self.begun {
             let model = self.model.clone().map(|name| line(&ChatLine::Model { name })).unwrap_or_default();
             lines.insert_str(0, &(line(&ChatLine::Chat { folder: self.folder.clone(), began: self.began }) + &model));
         }
-        // A new file has nothing to preserve, and a truncated first line would make it unreadable: overwrite it.
-        let mode = if self.begun { mode } else { Mode::Over };
         if self.torn && self.begun {
             lines.insert(0, '\n');
         }
@@ -297,10 +267,12 @@ impl Chat {
             options.create(true);
             #[cfg(unix)]
             options.mode(0o600);
-            match mode {
-                Mode::Append => options.append(true),
-                Mode::Over => options.write(true).truncate(true),
-            };
+            // A new file has nothing to preserve, and a truncated first line would make it unreadable: overwrite it.
+            if self.begun {
+                options.append(true);
+            } else {
+                options.write(true).truncate(true);
+            }
             let mut file = options.open(path).await?;
             file.write_all(lines.as_bytes()).await?;
             file.flush().await
@@ -313,6 +285,10 @@ fn line(line: &ChatLine) -> String {
     let mut text = serde_json::to_string(line).unwrap_or_default();
     text.push('\n');
     text
+}
+
+fn lines(messages: &[Message]) -> String {
+    messages.iter().map(|message| line(&ChatLine::Message { message: message.clone() })).collect()
 }
 
 struct StoredChat {

@@ -41,20 +41,16 @@ pub(crate) struct Word {
 
 /// Why it is not certain which programs a shell command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{self:?}")]
 pub(crate) enum Uncertain {
-    #[error("it contains variables or command substitutions")]
+    /// A variable or a command substitution.
     Substitution,
-    #[error("it redirects input or output")]
     Redirection,
-    #[error("it contains nested commands")]
     Group,
-    #[error("it sets a variable")]
     Assignment,
-    #[error("it contains brace expansions")]
     Braces,
-    #[error("files in its folder decide which program it runs")]
+    /// Files in its folder decide which program it runs.
     Guess,
-    #[error("it is incomplete")]
     Broken,
 }
 

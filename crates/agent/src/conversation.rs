@@ -36,6 +36,12 @@ impl Message {
         Self::Assistant { parts: vec![Part::Text { text: text.into() }] }
     }
 
+    /// The calls that the model makes in it.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = &Call> {
+        let parts = if let Self::Assistant { parts } = self { parts.as_slice() } else { &[] };
+        parts.iter().filter_map(Part::call)
+    }
+
     /// Approximate size, to estimate how full the context is.
     fn bytes(&self) -> usize {
         match self {
@@ -46,7 +52,6 @@ impl Message {
     }
 }
 
-/// A part of a message of the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub(crate) enum Part {
@@ -63,6 +68,10 @@ pub(crate) enum Part {
 }
 
 impl Part {
+    pub(crate) fn call(&self) -> Option<&Call> {
+        if let Self::Call(call) = self { Some(call) } else { None }
+    }
+
     fn bytes(&self) -> usize {
         match self {
             Self::Text { text } | Self::Thought { text, .. } => text.len(),
@@ -83,7 +92,6 @@ pub(crate) struct Call {
     pub(crate) signature: Option<String>,
 }
 
-/// The result of a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Answer {
     /// [`Call::id`].
@@ -130,23 +138,15 @@ impl Conversation {
         u64::try_from(bytes / BYTES_PER_TOKEN).unwrap_or(u64::MAX)
     }
 
-    pub(crate) fn last_prompt(&self) -> Option<&UserText> {
-        self.messages.iter().rev().find_map(|message| match message {
-            Message::User(said) => Some(said),
-            Message::Assistant { .. } | Message::Results { .. } => None,
-        })
-    }
-
     /// Replaces the conversation by a summary, and repeats the user's last message if it has no answer yet.
     pub(crate) fn sum_up(&mut self, summary: &str) {
         let unanswered = !matches!(self.messages.last(), Some(Message::Assistant { .. }) | None);
-        let asked = self.last_prompt().filter(|_| unanswered).cloned();
+        let is_prompt = |message: &&Message| matches!(message, Message::User(_));
+        let asked = self.messages.iter().rev().find(is_prompt).filter(|_| unanswered).cloned();
         self.messages.clear();
         self.push(Message::user(format!("This is what was said and done before, summed up:\n\n{summary}")));
         self.push(Message::assistant("I have it in mind and go on from there."));
-        if let Some(said) = asked {
-            self.push(Message::User(said));
-        }
+        self.messages.extend(asked);
     }
 
     /// Answers every interrupted call that has no answer, and drops answers without a call, so that models accept the
@@ -158,7 +158,7 @@ impl Conversation {
             if matches!(message, Message::Results { .. }) {
                 continue;
             }
-            let calls = calls(&message);
+            let calls: Vec<Call> = message.calls().cloned().collect();
             whole.push(message);
             if calls.is_empty() {
                 continue;
@@ -176,15 +176,6 @@ impl Conversation {
         }
         self.messages = whole;
     }
-}
-
-fn calls(message: &Message) -> Vec<Call> {
-    let Message::Assistant { parts } = message else { return Vec::new() };
-    let call = |part: &Part| match part {
-        Part::Call(call) => Some(call.clone()),
-        Part::Text { .. } | Part::Thought { .. } => None,
-    };
-    parts.iter().filter_map(call).collect()
 }
 
 impl Call {

@@ -38,30 +38,21 @@ impl Gate {
                 return;
             }
             let Ok(edited) = edited.await else { continue };
-            let judged = edited.and_then(|edited| match self.judge(&question, &edited, mode) {
-                Ok(()) => Ok(edited),
-                Err(why) => Err(why),
-            });
+            let judged = edited.and_then(|edited| self.judge(&question, &edited, mode).map(|()| edited));
             reply.send(judged).ok(); // the session is gone: nothing was settled
         }
     }
 
     fn judge(&self, question: &Question, edited: &EditedCall, mode: Option<ApprovalMode>) -> Result<(), String> {
-        let same = |asked: &Details, now: &Details| match (asked, now) {
+        match (&question.details, &edited.details) {
+            // The agent checked this one itself.
             (
                 Details::Command { command: asked, directory: from, .. },
                 Details::Command { command: now, directory: to, .. },
-            ) => (asked, from) == (now, to),
-            _ => false,
-        };
-        if same(&question.details, &edited.details) {
-            // The agent checks this kind of call itself.
-            return Ok(());
-        }
-        if mode == Some(ApprovalMode::Plan) {
-            return Err("the session is in plan mode: nothing can be edited".to_owned());
-        }
-        match (&question.details, &edited.details) {
+            ) if (asked, from) == (now, to) => Ok(()),
+            _ if mode == Some(ApprovalMode::Plan) => {
+                Err("the session is in plan mode: nothing can be edited".to_owned())
+            }
             (Details::FileEdit { file_path: asked, .. }, Details::FileEdit { file_path: now, .. }) if asked == now => {
                 Ok(())
             }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::tools::ask::Ask;
 use crate::tools::change::Change;
 use crate::tools::fetch::Fetch;
-use crate::tools::file_tool::FileTool;
+use crate::tools::files::FileTool;
 use crate::tools::mcp::Mcp;
 use crate::tools::memory::Remember;
 use crate::tools::shell::Command;
@@ -59,11 +59,6 @@ pub(crate) enum Access<'a> {
     /// Asks the user something, which is a question by itself.
     Ask,
 }
-
-/// The content of an edited answer does not fit the job.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' has no content that an answer can edit")]
-pub(crate) struct TakesNoContent(pub(crate) String);
 
 impl Job {
     /// One line for people.
@@ -115,27 +110,12 @@ impl Job {
         }
     }
 
-    /// The edits that an answer may make.
     pub(crate) fn edits(&self) -> Vec<Edit> {
         match self {
             Self::Change(change) => change.edits(),
             Self::Shell(_) => vec![Edit::NewContent, Edit::NewInput],
             Self::Fetch(_) | Self::Remember(_) | Self::Mcp(_) => vec![Edit::NewInput],
             Self::FileTool(_) | Self::Todos(_) | Self::Ask(_) => Vec::new(),
-        }
-    }
-
-    /// Puts the content of an edited answer into the arguments of the call.
-    pub(crate) fn put_content(&self, arguments: &mut Map<String, Value>, content: String) {
-        match self {
-            Self::Shell(_) => drop(arguments.insert("command".to_owned(), content.into())),
-            Self::Change(change) => {
-                // The replacements of the original call no longer describe what is written.
-                arguments.clear();
-                arguments.insert("file_path".to_owned(), change.named().into());
-                arguments.insert("content".to_owned(), content.into());
-            }
-            Self::FileTool(_) | Self::Todos(_) | Self::Ask(_) | Self::Fetch(_) | Self::Remember(_) | Self::Mcp(_) => {}
         }
     }
 
@@ -147,14 +127,26 @@ impl Job {
         }
     }
 
-    /// The job with other content: another text for the file, another command.
-    pub(crate) fn with_content(self, content: String) -> Result<Self, TakesNoContent> {
-        match self {
-            Self::Change(change) => Ok(Self::Change(change.with_content(content))),
-            Self::Shell(command) => Ok(Self::Shell(command.with_command(content))),
-            Self::FileTool(_) | Self::Todos(_) | Self::Ask(_) | Self::Fetch(_) | Self::Remember(_) | Self::Mcp(_) => {
-                Err(TakesNoContent(self.title()))
+    /// The same job with other content, another text for the file or another command, and the arguments of such a call.
+    pub(crate) fn with_content(
+        self,
+        content: String,
+        mut arguments: Map<String, Value>,
+    ) -> Result<(Self, Map<String, Value>), String> {
+        Ok(match self {
+            Self::Change(change) => {
+                // The replacements of the original call no longer describe what is written.
+                let path = ("file_path".to_owned(), change.named().into());
+                let arguments = [path, ("content".to_owned(), content.clone().into())];
+                (Self::Change(change.with_content(content)), arguments.into_iter().collect())
             }
-        }
+            Self::Shell(command) => {
+                arguments.insert("command".to_owned(), content.clone().into());
+                (Self::Shell(command.with_command(content)), arguments)
+            }
+            Self::FileTool(_) | Self::Todos(_) | Self::Ask(_) | Self::Fetch(_) | Self::Remember(_) | Self::Mcp(_) => {
+                return Err(format!("'{}' has no content that an answer can edit", self.title()));
+            }
+        })
     }
 }

@@ -38,7 +38,6 @@ const ASKS: usize = 32;
 pub struct Setup {
     /// How the programs that tools start are supervised.
     pub keeper: Keeper,
-    /// Variables hidden from every tool.
     pub hidden_env: Vec<String>,
     /// Folders hidden from sandboxed commands, where the system can hide them.
     pub hidden_folders: Vec<PathBuf>,
@@ -112,11 +111,11 @@ pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) ->
     };
     let (mcp, servers) = Servers::start(&config.mcp_servers, &place);
     let toolbox = Toolbox {
-        mcp,
-        shell: Some(shell),
-        web: Some(Screen::allowing_private(setup.private_addresses)),
+        files: Files::new(workspace),
+        shell,
+        web: Screen::allowing_private(setup.private_addresses),
         memory: setup.config.as_ref().map(|config| config.join(memory::NAMES[0])),
-        ..Toolbox::new(Files::new(workspace))
+        mcp,
     };
     let (memory, own) = read_files(setup.config.clone(), home, folder.clone()).await?;
     let (mut agent_link, end) = link();
@@ -136,7 +135,7 @@ pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) ->
         chat,
         talk,
         model,
-        private,
+        _private: private,
         enforced: sandbox.map(|sandbox| sandbox.enforced()),
     };
     tasks.spawn(Runner::new(parts).run());
@@ -186,7 +185,6 @@ async fn sandbox(config: &SessionConfig, folders: &[PathBuf], keeper: &Keeper) -
     })
 }
 
-/// The model of that name.
 pub(crate) fn choose(name: Option<&str>, setup: &Setup) -> Result<Model, Unsupported> {
     let chosen = providers(&setup.env).and_then(|providers| providers.choose(name));
     chosen.map(Model::from).map_err(|error| unsupported("--model", &error.to_string()))
@@ -232,15 +230,11 @@ fn folder(config: &SessionConfig) -> Result<PathBuf, LaunchError> {
 }
 
 fn failed(message: String) -> LaunchError {
-    LaunchError::Agent(Box::new(AgentError::new(AgentErrorKind::ProcessSpawnFailed, message).of(AgentType::Builtin)))
+    launch_error(AgentErrorKind::ProcessSpawnFailed, message)
 }
 
-fn nothing_to_continue(folder: &Path) -> LaunchError {
-    let folder = folder.display();
-    let message = format!(
-        "no conversation to continue in {folder}. Start a new one without -c, or list all with: multitap sessions"
-    );
-    LaunchError::Agent(Box::new(AgentError::new(AgentErrorKind::SessionNotFound, message).of(AgentType::Builtin)))
+fn launch_error(kind: AgentErrorKind, message: String) -> LaunchError {
+    LaunchError::Agent(Box::new(AgentError::new(kind, message).of(AgentType::Builtin)))
 }
 
 async fn resume(
@@ -249,16 +243,18 @@ async fn resume(
     folder: &Path,
 ) -> Result<(crate::chat::Chat, Conversation), LaunchError> {
     let wrong = |error: ChatError| match error {
-        ChatError::NotFound(_) => {
-            let error = AgentError::new(AgentErrorKind::SessionNotFound, error.to_string()).of(AgentType::Builtin);
-            LaunchError::Agent(Box::new(error))
-        }
+        ChatError::NotFound(_) => launch_error(AgentErrorKind::SessionNotFound, error.to_string()),
         other => failed(other.to_string()),
     };
     let id = match &config.resume {
         Resume::New => None,
         Resume::Latest => match chat_store.latest(folder).await.map_err(wrong)? {
-            None => return Err(nothing_to_continue(folder)),
+            None => {
+                let folder = folder.display();
+                let way_out = "Start a new one without -c, or list all with: multitap sessions";
+                let message = format!("no conversation to continue in {folder}. {way_out}");
+                return Err(launch_error(AgentErrorKind::SessionNotFound, message));
+            }
             found => found,
         },
         Resume::Session { native_id, .. } => Some(native_id.clone()),

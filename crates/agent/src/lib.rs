@@ -12,7 +12,6 @@
 mod chat;
 mod command;
 mod conversation;
-mod diff;
 mod edit_gate;
 mod job;
 mod launch;

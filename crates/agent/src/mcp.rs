@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 use multitap_event::{McpServer, McpServerStatus};
 use multitap_process::Keeper;
+use serde_json::Map;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -44,13 +45,10 @@ pub(crate) struct Servers {
     stop: CancellationToken,
 }
 
-/// The settings with which servers are started.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerContext {
     pub(crate) keeper: Keeper,
-    /// Variables hidden from every server.
     pub(crate) hidden_env: Vec<String>,
-    /// The folder of the session.
     pub(crate) folder: PathBuf,
     /// Added to the environment of every server.
     pub(crate) env: BTreeMap<String, String>,
@@ -65,14 +63,6 @@ pub(crate) struct ServerContext {
 pub(crate) struct ServerChange {
     pub(crate) name: String,
     pub(crate) state: State,
-}
-
-/// A tool by the name the model uses.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct McpTool {
-    pub(crate) server: String,
-    pub(crate) tool: String,
-    pub(crate) trusted: bool,
 }
 
 impl Servers {
@@ -94,15 +84,14 @@ impl Servers {
         self.all.iter().flat_map(|server| server.state().specs()).collect()
     }
 
-    /// The tool with that name for the model.
-    pub(crate) fn find(&self, name: &str) -> Option<McpTool> {
+    /// A call without arguments of the tool that the model knows by that name.
+    pub(crate) fn find(&self, name: &str) -> Option<Mcp> {
         self.all.iter().find_map(|server| {
             let tool = server.state().native(name)?;
-            Some(McpTool { server: server.name.clone(), tool, trusted: server.trusted() })
+            Some(Mcp { server: server.name.clone(), tool, arguments: Map::new(), trusted: server.config.trust })
         })
     }
 
-    /// The status of each server.
     pub(crate) fn changes(&self) -> Vec<ServerChange> {
         self.all.iter().map(|server| ServerChange { name: server.name.clone(), state: server.state() }).collect()
     }

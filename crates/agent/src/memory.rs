@@ -8,12 +8,13 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use crate::tool::cut_before;
+
 /// The names of memory files, in the order they are read.
 pub(crate) const NAMES: [&str; 3] = ["MULTITAP.md", "AGENTS.md", "GEMINI.md"];
 
 /// Most bytes read of one file.
 const MOST: u64 = 64 * 1024;
-/// Most bytes of all files together.
 const MOST_OF_ALL: usize = 256 * 1024;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,7 +24,6 @@ pub(crate) struct Memory {
     pub(crate) left_out: Vec<String>,
 }
 
-/// One file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Remembered {
     pub(crate) path: PathBuf,
@@ -78,8 +78,7 @@ impl Memory {
             return;
         }
         if file.text.len() > room {
-            let end = (0..=room).rev().find(|end| file.text.is_char_boundary(*end)).unwrap_or_default();
-            file.text.truncate(end);
+            file.text.truncate(cut_before(&file.text, room));
             file.cut = true;
         }
         self.files.push(file);

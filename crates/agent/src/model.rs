@@ -31,7 +31,6 @@ pub(crate) struct Request {
     pub(crate) output_schema: Option<Value>,
 }
 
-/// A piece of a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Delta {
     Text(String),
@@ -41,7 +40,6 @@ pub(crate) enum Delta {
     Call(Call),
 }
 
-/// How a reply ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Reply {
     pub(crate) usage: Option<TokenUsage>,
@@ -57,7 +55,6 @@ pub(crate) struct ModelError {
     /// For people: what went wrong and what helps.
     pub(crate) message: String,
     pub(crate) status: Option<u16>,
-    /// How long the provider asks us to wait.
     pub(crate) retry_after: Option<Duration>,
 }
 
@@ -81,19 +78,15 @@ pub(crate) enum ModelErrorKind {
 const MOST_WAIT: Duration = Duration::from_secs(5 * 60);
 
 impl ModelError {
+    pub(crate) fn new(kind: ModelErrorKind, message: String) -> Self {
+        Self { kind, message, status: None, retry_after: None }
+    }
+
     /// Whether a retry may help, and soon enough.
     pub(crate) fn passes(&self) -> bool {
-        self.kind.passes() && self.retry_after.is_none_or(|wait| wait <= MOST_WAIT)
-    }
-}
-
-impl ModelErrorKind {
-    /// Whether a retry may help.
-    fn passes(self) -> bool {
-        match self {
-            Self::RateLimited | Self::Overloaded | Self::Connection => true,
-            Self::Key | Self::UnknownModel | Self::TooLong | Self::Refused => false,
-        }
+        let passes =
+            matches!(self.kind, ModelErrorKind::RateLimited | ModelErrorKind::Overloaded | ModelErrorKind::Connection);
+        passes && self.retry_after.is_none_or(|wait| wait <= MOST_WAIT)
     }
 }
 
@@ -116,7 +109,6 @@ impl From<Choice> for Model {
 }
 
 impl Model {
-    /// The name for people.
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::Rehearsal => rehearsal::NAME,

@@ -18,7 +18,6 @@ use self::shell::Blocked;
 use crate::command::{Script, Trust};
 use crate::job::{Access, Job};
 
-/// Verdict on a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Run,

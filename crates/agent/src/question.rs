@@ -6,7 +6,6 @@ use serde_json::Value;
 use crate::job::{Access, Job};
 use crate::policy::{Rule, always};
 
-/// The question whether the job may run.
 pub(crate) fn question(id: QuestionId, tool_id: ToolId, tool_name: &str, job: &Job) -> Question {
     Question {
         question_id: id,

@@ -41,7 +41,6 @@ use crate::turn::{Effect, Input, Limits, Machine, StepContext, StoreUpdate};
 const REPORTS: usize = 64;
 /// Most prompts that may wait for the running turn to end; one more is refused.
 const WAITING: usize = COMMAND_QUEUE;
-/// How long tools may take to stop.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 /// How long the first turn may wait for MCP servers.
 const SERVER_PATIENCE: Duration = Duration::from_secs(10);
@@ -57,36 +56,20 @@ pub(crate) struct RunnerParts {
     pub(crate) model: Model,
     pub(crate) policy: Policy,
     pub(crate) toolbox: Toolbox,
-    /// Status changes of MCP servers.
     pub(crate) servers: mpsc::Receiver<ServerChange>,
-    /// Requests of MCP servers to the user.
     pub(crate) asks: mpsc::Receiver<Asked>,
     pub(crate) own: Vec<CustomCommand>,
     pub(crate) memory: Memory,
     /// A temporary folder of the session.
-    pub(crate) private: TempDir,
+    pub(crate) _private: TempDir,
     pub(crate) enforced: Option<Enforced>,
 }
 
 /// The owner of a session with the built-in agent.
 pub(crate) struct Runner {
-    end: AgentEnd,
-    config: SessionConfig,
-    setup: Setup,
-    folder: PathBuf,
-    chat_store: ChatStore,
-    chat: Chat,
-    model: Model,
-    policy: Policy,
-    toolbox: Toolbox,
-    servers: mpsc::Receiver<ServerChange>,
-    asks: mpsc::Receiver<Asked>,
+    parts: RunnerParts,
     /// Requests of MCP servers that wait for the user's answer.
     elicited: BTreeMap<QuestionId, oneshot::Sender<ElicitationAnswer>>,
-    own: Vec<CustomCommand>,
-    memory: Memory,
-    _private: TempDir,
-    enforced: Option<Enforced>,
     machine: Machine,
     thinking: Option<u32>,
     reports: mpsc::Receiver<Report>,
@@ -101,14 +84,12 @@ pub(crate) struct Runner {
     patience: Option<Instant>,
     /// The user runs the call that is being prepared, so it is not asked about.
     by_user: bool,
-    /// Whether the last attempt to store the conversation failed.
     unkept: bool,
     /// Prompts that arrived during a turn and came too late to steer it: each begins its own turn. Their senders do not
     /// know that yet.
     waiting: VecDeque<Prompt>,
     last: Option<TurnStatus>,
     usage: Option<TokenUsage>,
-    /// Usage of each model so far.
     spent: BTreeMap<String, ModelUsage>,
     /// The model that was asked last, and its context window.
     answering: (String, Option<u64>),
@@ -118,30 +99,16 @@ pub(crate) struct Runner {
 struct OwnerGone;
 
 impl Runner {
-    pub(crate) fn new(parts: RunnerParts) -> Self {
+    pub(crate) fn new(mut parts: RunnerParts) -> Self {
         let (to_us, reports) = mpsc::channel(REPORTS);
         let structured = parts.config.output_schema.is_some();
         let limits = Limits { max_turns: parts.config.max_turns, window: parts.model.window(), structured };
-        let mut machine = Machine::new(parts.talk, limits);
+        let mut machine = Machine::new(std::mem::take(&mut parts.talk), limits);
         machine.read_only =
             parts.toolbox.specs().into_iter().filter(|spec| spec.read_only).map(|spec| spec.name).collect();
         Self {
-            end: parts.end,
-            config: parts.config,
-            setup: parts.setup,
-            folder: parts.folder,
-            chat_store: parts.chat_store,
-            chat: parts.chat,
-            model: parts.model,
-            policy: parts.policy,
-            toolbox: parts.toolbox,
-            servers: parts.servers,
-            asks: parts.asks,
+            parts,
             elicited: BTreeMap::new(),
-            own: parts.own,
-            memory: parts.memory,
-            _private: parts.private,
-            enforced: parts.enforced,
             machine,
             thinking: None,
             reports,
@@ -169,30 +136,28 @@ impl Runner {
         }
         self.stop.cancel();
         self.workers.shutdown().await;
-        self.toolbox.mcp.close().await;
-        if let Some(shell) = &self.toolbox.shell {
-            shell.close().await;
-        }
+        self.parts.toolbox.mcp.close().await;
+        self.parts.toolbox.shell.close().await;
     }
 
     async fn converse(&mut self) -> Result<(), OwnerGone> {
         self.begin().await?;
         self.keep_model().await?;
         self.meet_servers().await?;
-        if let Some(prompt) = self.config.prompt.take() {
+        if let Some(prompt) = self.parts.config.prompt.take() {
             self.command(Command::Prompt(prompt)).await?;
         }
         while !self.over {
             let patience = self.patience;
             tokio::select! {
-                command = self.end.commands.recv() => match command {
+                command = self.parts.end.commands.recv() => match command {
                     Some(command) => self.command(command).await?,
                     None => return Ok(()),
                 },
                 Some(report) = self.reports.recv() => self.report(report).await?,
-                Some(review) = self.end.reviews.recv() => self.review(review),
-                Some(change) = self.servers.recv() => self.tell(EventKind::McpServerStatus(change.status())).await?,
-                Some(asked) = self.asks.recv() => self.elicit(asked).await?,
+                Some(review) = self.parts.end.reviews.recv() => self.review(review),
+                Some(change) = self.parts.servers.recv() => self.tell(EventKind::McpServerStatus(change.status())).await?,
+                Some(asked) = self.parts.asks.recv() => self.elicit(asked).await?,
                 Some(ended) = self.workers.join_next() => {
                     if let Err(error) = ended && error.is_panic() {
                         tracing::error!(%error, "a worker of the built-in agent failed");
@@ -218,36 +183,37 @@ impl Runner {
 
     /// Reports that the session started and what it can do.
     async fn begin(&mut self) -> Result<(), OwnerGone> {
-        let mut stated = self.config.stated();
-        stated.model = Some(self.model.name().to_owned());
-        stated.approval_mode = Some(self.policy.mode);
-        stated.working_directory = Some(self.folder.display().to_string());
+        let mut stated = self.parts.config.stated();
+        stated.model = Some(self.parts.model.name().to_owned());
+        stated.approval_mode = Some(self.parts.policy.mode);
+        stated.working_directory = Some(self.parts.folder.display().to_string());
         self.tell(EventKind::SessionStarted(SessionStart {
             agent_type: AgentType::Builtin,
             config: Some(stated),
-            native_session_id: Some(self.chat.id.clone()),
-            native_mode: self.policy.mode.native(AgentType::Builtin).map(|mode| mode.word.to_owned()),
+            native_session_id: Some(self.parts.chat.id.clone()),
+            native_mode: self.parts.policy.mode.native(AgentType::Builtin).map(|mode| mode.word.to_owned()),
             agent_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
             transport: Some("inProcess".to_owned()),
         }))
         .await?;
-        let tools: Vec<_> = self.toolbox.specs().into_iter().map(|spec| spec.name).collect();
-        let data = [("tools", json!(tools)), ("model", self.model.name().into()), ("cwd", json!(self.folder))];
+        let tools: Vec<_> = self.parts.toolbox.specs().into_iter().map(|spec| spec.name).collect();
+        let data =
+            [("tools", json!(tools)), ("model", self.parts.model.name().into()), ("cwd", json!(self.parts.folder))];
         self.tell(EventKind::Capabilities(AgentCapabilities {
-            model: Some(self.model.name().to_owned()),
+            model: Some(self.parts.model.name().to_owned()),
             steering: Some(true),
             stores_empty_conversations: Some(true),
-            commands: Some(crate::slash::table(&self.own)),
+            commands: Some(crate::slash::table(&self.parts.own)),
             data: data.map(|(key, value)| (key.to_owned(), value)).into_iter().collect(),
             ..AgentCapabilities::default()
         }))
         .await?;
-        if let Some(enforced) = self.enforced {
+        if let Some(enforced) = self.parts.enforced {
             let message = Some(format!("commands run in a sandbox: {enforced}"));
             let data = serde_json::to_value(enforced).unwrap_or_default();
             self.note("sandbox", message, data).await?;
         }
-        for left_out in self.memory.left_out.clone() {
+        for left_out in self.parts.memory.left_out.clone() {
             self.warn(format!("not read into the memory: {left_out}")).await?;
         }
         Ok(())
@@ -255,14 +221,14 @@ impl Runner {
 
     /// Waits a while for MCP servers, so that the first turn has their tools. Slower ones join later.
     async fn meet_servers(&mut self) -> Result<(), OwnerGone> {
-        let mcp = self.toolbox.mcp.clone();
+        let mcp = self.parts.toolbox.mcp.clone();
         let met = tokio::time::timeout(SERVER_PATIENCE, mcp.settled());
         tokio::pin!(met);
         loop {
             tokio::select! {
                 biased;
-                Some(change) = self.servers.recv() => self.tell(EventKind::McpServerStatus(change.status())).await?,
-                () = self.end.events.closed() => return Err(OwnerGone),
+                Some(change) = self.parts.servers.recv() => self.tell(EventKind::McpServerStatus(change.status())).await?,
+                () = self.parts.end.events.closed() => return Err(OwnerGone),
                 _ = &mut met => return Ok(()),
             }
         }
@@ -311,7 +277,7 @@ impl Runner {
         if was_busy {
             return Ok(());
         }
-        let kept = self.chat.ensure().await;
+        let kept = self.parts.chat.ensure().await;
         self.kept(kept).await
     }
 
@@ -321,7 +287,6 @@ impl Runner {
             Effect::AskModel => self.ask_model(),
             Effect::Wait(time) => self.wait(time),
             Effect::Prepare(id, call) => self.prepare(id, call),
-            Effect::Redo(id, call) => self.redo(id, call),
             Effect::Run { id, tool, job, consent } => return self.approve(id, &tool, job, consent).await,
             Effect::Always { option, tool, job } => self.always(&option, &tool, &job).await?,
             Effect::Answer(question, answer) => {
@@ -355,7 +320,7 @@ impl Runner {
             }
             _ => {}
         }
-        self.end.events.send(Draft::new(Timestamp::now(), kind)).await.map_err(|_| OwnerGone)
+        self.parts.end.events.send(Draft::new(Timestamp::now(), kind)).await.map_err(|_| OwnerGone)
     }
 
     async fn note(&mut self, subtype: &str, message: Option<String>, data: Value) -> Result<(), OwnerGone> {
@@ -374,8 +339,8 @@ impl Runner {
 
     /// Records the model, so that the conversation resumes with the same one. A rehearsal is not recorded.
     async fn keep_model(&mut self) -> Result<(), OwnerGone> {
-        let kept = match &self.model {
-            Model::Live(live) => self.chat.answered_by(live.name()).await,
+        let kept = match &self.parts.model {
+            Model::Live(live) => self.parts.chat.answered_by(live.name()).await,
             Model::Rehearsal => Ok(()),
         };
         self.kept(kept).await
@@ -383,8 +348,8 @@ impl Runner {
 
     async fn keep(&mut self, keep: StoreUpdate) -> Result<(), OwnerGone> {
         let kept = match keep {
-            StoreUpdate::Added(message) => self.chat.add(&message).await,
-            StoreUpdate::All(talk) => self.chat.replace(&talk).await,
+            StoreUpdate::Added(message) => self.parts.chat.add(&message).await,
+            StoreUpdate::All(talk) => self.parts.chat.replace(&talk).await,
         };
         self.kept(kept).await
     }

@@ -26,18 +26,18 @@ pub const SANDBOXED: &str = "__sandboxed";
 /// Time limit of a trial, which normally takes milliseconds.
 const TRIAL: Duration = Duration::from_secs(10);
 
-/// The parts of the sandbox that are enforced, and how.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Enforced {
     pub files: FileAccess,
     pub network: NetworkAccess,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FileAccess {
     /// Nothing is enforced.
+    #[default]
     Open,
     /// Everything can be read, nothing written.
     ReadOnly,
@@ -45,10 +45,11 @@ pub enum FileAccess {
     WorkspaceWrite,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum NetworkAccess {
     /// Nothing is enforced.
+    #[default]
     Open,
     /// No TCP; other protocols, such as DNS over UDP, are not restricted.
     NoTcp,
@@ -128,10 +129,9 @@ impl Sandbox {
             FileAccess::WorkspaceWrite => folders.iter().cloned().chain([std::env::temp_dir()]).collect(),
             FileAccess::Open | FileAccess::ReadOnly => Vec::new(),
         };
-        let open = Enforced { files: FileAccess::Open, network: NetworkAccess::Open };
-        let (hidden, protected) = (Vec::new(), Vec::new());
-        let mut sandbox = Self { enforced: open, writable, hidden, protected, binary: binary.clone() };
-        match sandbox.works(Enforced { files, ..open }, keeper).await? {
+        let (enforced, hidden, protected) = (Enforced::default(), Vec::new(), Vec::new());
+        let mut sandbox = Self { enforced, writable, hidden, protected, binary: binary.clone() };
+        match sandbox.works(Enforced { files, ..enforced }, keeper).await? {
             Ok(()) => sandbox.enforced.files = files,
             Err(why) if effort == Enforcement::Full => return Err(SandboxError::FileAccess(why)),
             Err(why) => tracing::warn!(why, "the sandbox does without files"),
@@ -170,7 +170,6 @@ impl Sandbox {
         self.enforced
     }
 
-    /// Changes the program to run in the sandbox.
     pub(crate) fn wrap(&self, program: Program) -> Program {
         self.wrapped(program, self.enforced)
     }
@@ -178,14 +177,9 @@ impl Sandbox {
     fn wrapped(&self, program: Program, enforced: Enforced) -> Program {
         let enforced = serde_json::json!(enforced).to_string();
         let mut args: Vec<OsString> = vec![SANDBOXED.into(), "--enforce".into(), enforced.into()];
-        for folder in &self.writable {
-            args.extend(["--write".into(), folder.into()]);
-        }
-        for folder in &self.hidden {
-            args.extend(["--hide".into(), folder.into()]);
-        }
-        for folder in &self.protected {
-            args.extend(["--protect".into(), folder.into()]);
+        let folders = [("--write", &self.writable), ("--hide", &self.hidden), ("--protect", &self.protected)];
+        for (option, folders) in folders {
+            args.extend(folders.iter().flat_map(|folder| [option.into(), folder.into()]));
         }
         args.extend(["--".into(), program.program.into()]);
         args.extend(program.args);

@@ -1,9 +1,10 @@
 //! Helpers for tests of commands: a supervisor, and the processes that descend from it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 #[cfg(target_os = "linux")]
 use multitap_process::Keeper;
+use multitap_testkit::wait;
 
 /// Longer than anything takes, even on a busy machine.
 const LONG: Duration = Duration::from_secs(30);
@@ -18,11 +19,7 @@ pub(crate) fn supervisor() -> Keeper {
 }
 
 pub(crate) async fn until(what: &str, mut happened: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !happened() {
-        assert!(begun.elapsed() < LONG, "not within {LONG:?}: {what}");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    wait::until(what, LONG, || happened().then_some(())).await.unwrap();
 }
 
 /// An environment variable that marks every process a test starts.
@@ -41,14 +38,7 @@ impl Mark {
 
     /// The processes with the mark, supervisors included.
     pub(crate) fn processes(&self) -> Vec<u32> {
-        let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-        let mark = format!("{NAME}={}", self.0);
-        let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        pids.filter(|pid: &u32| {
-            let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            environ.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
-        })
-        .collect()
+        wait::with_variable(NAME, &self.0).into_iter().map(|process| process.pid).collect()
     }
 
     pub(crate) async fn counts(&self, enough: impl Fn(usize) -> bool) {

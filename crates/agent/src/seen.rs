@@ -40,7 +40,6 @@ impl Stamp {
         }
     }
 
-    /// The stamp of a file with this content.
     pub(crate) fn holding(text: &[u8]) -> Self {
         let length = u64::try_from(text.len()).unwrap_or(u64::MAX);
         Self { length, modified: None, hash: Some(Sha256::digest(text).into()) }
@@ -54,7 +53,6 @@ impl Stamp {
         Self { hash: Some(hash.finalize().into()), ..Self::unread(metadata) }
     }
 
-    /// Whether the file changed from one to the other.
     pub(crate) fn differs(&self, other: &Self) -> bool {
         match (self.hash, other.hash) {
             (Some(one), Some(two)) => one != two,

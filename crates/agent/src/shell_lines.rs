@@ -43,7 +43,6 @@ pub struct UserShell {
     pub keeper: Keeper,
     /// Added to the user's own environment.
     pub environment: BTreeMap<String, String>,
-    /// Variables hidden from the commands.
     pub hidden_env: Vec<String>,
     /// Block rules, as the agent spells them (`--block-tool`) or as our own settings do.
     pub blocked: Vec<String>,
@@ -64,10 +63,8 @@ pub fn shell_lines(link: AgentLink, shell: UserShell, tasks: &TaskTracker) -> Ag
     owners
 }
 
-/// The task between the owner of a session and its agent.
 struct Lines {
     owner: AgentEnd,
-    /// Events of the agent.
     events: mpsc::Receiver<Draft>,
     /// Dropped to end the agent.
     agent: Option<mpsc::Sender<Command>>,
@@ -84,7 +81,6 @@ struct Lines {
     unseen: UnseenCommands,
     /// Whether the agent got a prompt and has not ended a turn since.
     said: bool,
-    /// The agent is in a turn.
     in_turn: bool,
     /// How the last turn ended, if it was a shell command.
     last: Option<TurnStatus>,
@@ -94,7 +90,6 @@ struct Lines {
     over: bool,
 }
 
-/// The owner of the session is gone.
 struct OwnerGone;
 
 impl Lines {
@@ -187,7 +182,6 @@ impl Lines {
         Ok(())
     }
 
-    /// Queues a prompt until its turn.
     async fn wait(&mut self, prompt: Prompt) -> Result<(), OwnerGone> {
         if self.later.len() >= WAITING {
             let why = format!("the queue is full ({WAITING} prompts)");
@@ -222,7 +216,6 @@ impl Lines {
         Ok(())
     }
 
-    /// Handles an event of the agent.
     async fn heard(&mut self, mut draft: Draft) -> Result<(), OwnerGone> {
         match (&mut draft.kind, &mut self.line) {
             (EventKind::TurnStarted { .. }, Some(_)) => {

@@ -8,9 +8,9 @@ use std::path::Path;
 
 use multitap_event::{AgentCommand, CommandArgument};
 
+use self::Does::{Group, May, Run, Take};
 pub(crate) use self::custom::{CustomCommand, load};
 
-/// A parsed command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Slash {
     Help,
@@ -34,77 +34,80 @@ pub(crate) enum Slash {
     Prompt(String),
 }
 
-/// Every built-in command. A command with sub-commands does nothing without one.
 const TABLE: &[Entry] = &[
-    Entry::plain("help", "Show the commands", &[]),
-    Entry::plain("tools", "Show the tools the agent has", &[]),
-    Entry::plain("mcp", "Show the MCP servers and their status", &[]),
-    Entry::group(
+    Entry("help", "Show the commands", Run(Slash::Help)),
+    Entry("tools", "Show the tools the agent has", Run(Slash::Tools)),
+    Entry("mcp", "Show the MCP servers and their status", Run(Slash::Mcp)),
+    Entry(
         "memory",
         "What the agent always remembers",
-        &[
-            Entry::plain("show", "Show it", &[]),
-            Entry::plain("add", "Add something to it", &[Argument("text", "What to keep in mind", true)]),
-            Entry::plain("refresh", "Read its files again", &[]),
-        ],
+        Group(&[
+            Entry("show", "Show it", Run(Slash::MemoryShow)),
+            Entry("add", "Add something to it", Take("text", "What to keep in mind", Slash::MemoryAdd)),
+            Entry("refresh", "Read its files again", Run(Slash::MemoryRefresh)),
+        ]),
     ),
-    Entry::plain("model", "Show the model, or change it", &[Argument("name", "Such as anthropic/NAME", false)]),
-    Entry::plain("mode", "Show the approval mode, or change it", &[Argument("name", "Such as auto-edit", false)]),
-    Entry::plain("compress", "Summarize the conversation to make room", &[]),
-    Entry::group(
+    Entry("model", "Show the model, or change it", May("name", "Such as anthropic/NAME", Slash::Model)),
+    Entry("mode", "Show the approval mode, or change it", May("name", "Such as auto-edit", Slash::Mode)),
+    Entry("compress", "Summarize the conversation to make room", Run(Slash::Compress)),
+    Entry(
         "chat",
         "Saved conversations",
-        &[
-            Entry::plain("save", "Keep this conversation", &[Argument("name", "Its name", true)]),
-            Entry::plain("list", "List saved conversations", &[]),
-            Entry::plain("resume", "Resume a saved conversation", &[Argument("name", "Its name", true)]),
-            Entry::plain("delete", "Delete a saved conversation", &[Argument("name", "Its name", true)]),
-        ],
+        Group(&[
+            Entry("save", "Keep this conversation", Take("name", "Its name", Slash::ChatSave)),
+            Entry("list", "List saved conversations", Run(Slash::ChatList)),
+            Entry("resume", "Resume a saved conversation", Take("name", "Its name", Slash::ChatResume)),
+            Entry("delete", "Delete a saved conversation", Take("name", "Its name", Slash::ChatDelete)),
+        ]),
     ),
-    Entry::plain("stats", "Show what the session has used", &[]),
-    Entry::plain("clear", "Forget the conversation", &[]),
-    Entry::plain("share", "Show how others can join this session", &[]),
-    Entry::plain("quit", "End the session", &[]),
+    Entry("stats", "Show what the session has used", Run(Slash::Stats)),
+    Entry("clear", "Forget the conversation", Run(Slash::Clear)),
+    Entry("share", "Show how others can join this session", Run(Slash::Share)),
+    Entry("quit", "End the session", Run(Slash::Quit)),
 ];
 
-struct Entry {
-    name: &'static str,
-    description: &'static str,
-    arguments: &'static [Argument],
-    sub: &'static [Entry],
+/// A command: its name, its description, and what it does.
+struct Entry(&'static str, &'static str, Does);
+
+enum Does {
+    Run(Slash),
+    /// Takes an argument: its name and description.
+    Take(&'static str, &'static str, fn(String) -> Slash),
+    /// Takes an argument or none.
+    May(&'static str, &'static str, fn(Option<String>) -> Slash),
+    /// Has sub-commands, and does nothing by itself.
+    Group(&'static [Entry]),
 }
 
-struct Argument(&'static str, &'static str, bool);
-
 impl Entry {
-    const fn plain(name: &'static str, description: &'static str, arguments: &'static [Argument]) -> Self {
-        Self { name, description, arguments, sub: &[] }
-    }
-
-    const fn group(name: &'static str, description: &'static str, sub: &'static [Self]) -> Self {
-        Self { name, description, arguments: &[], sub }
+    fn sub(&self) -> &'static [Self] {
+        if let Group(sub) = self.2 { sub } else { &[] }
     }
 
     fn shown(&self) -> AgentCommand {
-        let argument = |Argument(name, description, is_required): &Argument| CommandArgument {
-            name: (*name).to_owned(),
-            description: (*description).to_owned(),
-            is_required: *is_required,
+        let argument = |name: &str, description: &str, is_required| CommandArgument {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            is_required,
         };
         AgentCommand {
-            name: self.name.to_owned(),
-            description: self.description.to_owned(),
-            arguments: self.arguments.iter().map(argument).collect(),
-            sub_commands: self.sub.iter().map(Self::shown).collect(),
+            name: self.0.to_owned(),
+            description: self.1.to_owned(),
+            arguments: match self.2 {
+                Take(name, description, _) => vec![argument(name, description, true)],
+                May(name, description, _) => vec![argument(name, description, false)],
+                Run(_) | Group(_) => Vec::new(),
+            },
+            sub_commands: self.sub().iter().map(Self::shown).collect(),
         }
     }
 
     fn usage(&self, path: &str) -> String {
-        let arguments = self.arguments.iter().map(|Argument(name, _, required)| {
-            let name = name.to_uppercase();
-            if *required { format!(" {name}") } else { format!(" [{name}]") }
-        });
-        format!("{path}{}", arguments.collect::<String>())
+        match self.2 {
+            Take(name, ..) => format!("{path} {}", name.to_uppercase()),
+            May(name, ..) => format!("{path} [{}]", name.to_uppercase()),
+            Run(_) | Group(_) => path.to_owned(),
+        }
     }
 }
 
@@ -126,8 +129,8 @@ pub(crate) fn parse(line: &str, own: &[CustomCommand]) -> Option<Result<Slash, S
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_:".contains(c)) {
         return None;
     }
-    if let Some(entry) = TABLE.iter().find(|entry| entry.name == name) {
-        return Some(find(entry, rest));
+    if let Some(entry) = TABLE.iter().find(|entry| entry.0 == name) {
+        return Some(slash(entry, &format!("/{name}"), rest));
     }
     Some(match own.iter().find(|own| own.name == name) {
         Some(own) => own.prompt(rest).map(Slash::Prompt),
@@ -135,70 +138,39 @@ pub(crate) fn parse(line: &str, own: &[CustomCommand]) -> Option<Result<Slash, S
     })
 }
 
-fn find(entry: &Entry, rest: &str) -> Result<Slash, String> {
-    if entry.sub.is_empty() {
-        return slash(entry, &format!("/{}", entry.name), rest);
-    }
-    let (name, rest) = word(rest);
-    let path = format!("/{} {name}", entry.name);
-    match entry.sub.iter().find(|sub| sub.name == name) {
-        Some(sub) => slash(sub, &path, rest),
-        None => {
-            let known = entry.sub.iter().map(|sub| sub.name).collect::<Vec<_>>().join(", ");
-            Err(format!("/{} takes one of: {known}", entry.name))
+fn slash(entry: &Entry, path: &str, rest: &str) -> Result<Slash, String> {
+    let given = Some(rest).filter(|rest| !rest.is_empty()).map(str::to_owned);
+    match (&entry.2, given) {
+        (Run(slash), None) => Ok(slash.clone()),
+        (Run(_), Some(_)) => Err(format!("{path} takes no arguments")),
+        (Take(_, _, slash), Some(argument)) => Ok(slash(argument)),
+        (Take(..), None) => Err(format!("say {}", entry.usage(path))),
+        (May(_, _, slash), given) => Ok(slash(given)),
+        (Group(sub), _) => {
+            let (name, rest) = word(rest);
+            match sub.iter().find(|sub| sub.0 == name) {
+                Some(sub) => slash(sub, &format!("{path} {name}"), rest),
+                None => {
+                    Err(format!("{path} takes one of: {}", sub.iter().map(|sub| sub.0).collect::<Vec<_>>().join(", ")))
+                }
+            }
         }
     }
 }
 
-fn slash(entry: &Entry, path: &str, rest: &str) -> Result<Slash, String> {
-    let given = Some(rest).filter(|rest| !rest.is_empty()).map(str::to_owned);
-    let required = entry.arguments.iter().any(|Argument(_, _, required)| *required);
-    if required && given.is_none() {
-        return Err(format!("say {}", entry.usage(path)));
-    }
-    if entry.arguments.is_empty() && given.is_some() {
-        return Err(format!("{path} takes no arguments"));
-    }
-    let text = given.clone().unwrap_or_default();
-    Ok(match path {
-        "/help" => Slash::Help,
-        "/tools" => Slash::Tools,
-        "/mcp" => Slash::Mcp,
-        "/memory show" => Slash::MemoryShow,
-        "/memory add" => Slash::MemoryAdd(text),
-        "/memory refresh" => Slash::MemoryRefresh,
-        "/model" => Slash::Model(given),
-        "/mode" => Slash::Mode(given),
-        "/compress" => Slash::Compress,
-        "/chat save" => Slash::ChatSave(text),
-        "/chat list" => Slash::ChatList,
-        "/chat resume" => Slash::ChatResume(text),
-        "/chat delete" => Slash::ChatDelete(text),
-        "/stats" => Slash::Stats,
-        "/clear" => Slash::Clear,
-        "/share" => Slash::Share,
-        "/quit" => Slash::Quit,
-        other => return Err(format!("{other} is not done here")),
-    })
-}
-
-/// The first word, and the rest.
 fn word(text: &str) -> (&str, &str) {
     let text = text.trim_start();
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     (word, rest.trim())
 }
 
-/// All commands, for people.
 pub(crate) fn help(own: &[CustomCommand]) -> String {
     let mut text = "Commands:\n".to_owned();
     let mut row = |usage: String, description: &str| text.push_str(&format!("  {usage:<24} {description}\n"));
-    for entry in TABLE {
-        if entry.sub.is_empty() {
-            row(entry.usage(&format!("/{}", entry.name)), entry.description);
-        }
-        for sub in entry.sub {
-            row(sub.usage(&format!("/{} {}", entry.name, sub.name)), sub.description);
+    for entry @ Entry(name, description, does) in TABLE {
+        match does {
+            Group(sub) => sub.iter().for_each(|sub| row(sub.usage(&format!("/{name} {}", sub.0)), sub.1)),
+            _ => row(entry.usage(&format!("/{name}")), description),
         }
     }
     for own in own {
@@ -215,11 +187,11 @@ mod tests {
     #[test]
     fn every_command_of_the_table_is_done() {
         for entry in TABLE {
-            for (path, entry) in match entry.sub {
-                [] => vec![(format!("/{}", entry.name), entry)],
-                subs => subs.iter().map(|sub| (format!("/{} {}", entry.name, sub.name), sub)).collect(),
+            for (path, entry) in match entry.sub() {
+                [] => vec![(format!("/{}", entry.0), entry)],
+                subs => subs.iter().map(|sub| (format!("/{} {}", entry.0, sub.0), sub)).collect(),
             } {
-                let line = if entry.arguments.is_empty() { path.clone() } else { format!("{path} x y") };
+                let line = if matches!(entry.2, Run(_)) { path.clone() } else { format!("{path} x y") };
                 let parsed = parse(&line, &[]).unwrap_or_else(|| panic!("{line}"));
                 parsed.unwrap_or_else(|error| panic!("{line}: {error}"));
                 assert!(help(&[]).contains(&path), "{path} is not in /help");

@@ -1,11 +1,12 @@
 //! The common part of all tools: their description for the model, and the outcome of a call.
 
-use multitap_event::{FileChange, Image, TodoList, ToolKind, ToolOutcome};
+use multitap_event::{
+    EventKind, FileChange, Image, TodoList, ToolCompleted, ToolId, ToolKind, ToolOutcome, ToolProgress,
+};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// A tool as it is described to a model.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Spec {
     pub(crate) name: String,
@@ -33,6 +34,21 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
+    /// The event about its end. What people see is the text for the model, unless they have a result of their own.
+    pub(crate) fn completed(&self, tool_id: ToolId, duration_ms: u64) -> EventKind {
+        let success = self.outcome == ToolOutcome::Completed;
+        let text = || self.text.clone();
+        EventKind::ToolCompleted(ToolCompleted {
+            tool_id,
+            success,
+            outcome: self.outcome,
+            result: self.result.clone().or_else(|| success.then(|| text().into())),
+            error: (!success).then(text),
+            exit_code: self.exit_code,
+            duration_ms: Some(duration_ms),
+        })
+    }
+
     pub(crate) fn done(text: impl Into<String>) -> Self {
         Self {
             outcome: ToolOutcome::Completed,
@@ -58,7 +74,6 @@ impl Outcome {
     }
 }
 
-/// The context of a running tool.
 #[derive(Debug, Clone)]
 pub(crate) struct ToolContext {
     /// Receives progress. Sending waits when the receiver is slow.
@@ -74,4 +89,17 @@ pub(crate) struct Progress {
     /// Between 0 and 1.
     pub(crate) share: Option<f64>,
     pub(crate) message: Option<String>,
+}
+
+impl Progress {
+    pub(crate) fn event(self, tool_id: ToolId, elapsed_ms: u64) -> EventKind {
+        let Self { output, share: progress, message } = self;
+        let elapsed_ms = Some(elapsed_ms);
+        EventKind::ToolProgress(ToolProgress { output, progress, message, elapsed_ms, ..ToolProgress::of(tool_id) })
+    }
+}
+
+/// The last character boundary at or before `most`.
+pub(crate) fn cut_before(text: &str, most: usize) -> usize {
+    (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default()
 }

@@ -7,7 +7,6 @@ pub(crate) mod ask;
 pub(crate) mod change;
 mod ending;
 pub(crate) mod fetch;
-pub(crate) mod file_tool;
 pub(crate) mod files;
 mod glob;
 mod list;
@@ -27,41 +26,48 @@ mod write;
 use std::path::PathBuf;
 
 use multitap_event::ToolKind;
+use multitap_outbound::Screen;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use self::change::Change;
-use self::file_tool::FileTool;
-use self::files::Files;
+use self::files::{FileTool, Files};
 use crate::conversation::Call;
 use crate::job::Job;
 use crate::mcp::Servers;
 use crate::policy::Approved;
 use crate::tool::{Outcome, Spec, ToolContext};
 
-/// The names of our own tools.
-pub(crate) const NAMES: [&str; 12] = [
-    read::NAME,
-    read_many::NAME,
-    list::NAME,
-    glob::NAME,
-    search::NAME,
-    write::NAME,
-    replace::NAME,
-    shell::NAME,
-    fetch::NAME,
-    memory::NAME,
-    todos::NAME,
-    ask::NAME,
+type OwnTool = (&'static str, fn() -> Spec);
+
+/// Our own tools, in the order in which models are shown them.
+const OWN: [OwnTool; 12] = [
+    (read::NAME, read::spec),
+    (read_many::NAME, read_many::spec),
+    (list::NAME, list::spec),
+    (glob::NAME, glob::spec),
+    (search::NAME, search::spec),
+    (write::NAME, write::spec),
+    (replace::NAME, replace::spec),
+    (todos::NAME, todos::spec),
+    (ask::NAME, ask::spec),
+    (shell::NAME, shell::spec),
+    (fetch::NAME, fetch::spec),
+    (memory::NAME, memory::spec),
 ];
 
-/// All tools of a session. If a part is `None`, its tools are missing.
+pub(crate) fn is_own(name: &str) -> bool {
+    OWN.iter().any(|(own, _)| *own == name)
+}
+
+/// All tools of a session.
 #[derive(Debug, Clone)]
 pub(crate) struct Toolbox {
     pub(crate) files: Files,
-    pub(crate) shell: Option<shell::Shell>,
-    pub(crate) web: Option<multitap_outbound::Screen>,
-    /// The user's own memory file.
+    pub(crate) shell: shell::Shell,
+    /// Which addresses may be reached.
+    pub(crate) web: Screen,
+    /// The user's own memory file; without it, nothing can be remembered.
     pub(crate) memory: Option<PathBuf>,
     pub(crate) mcp: Servers,
 }
@@ -72,29 +78,10 @@ pub(crate) struct Toolbox {
 pub(crate) struct BadCall(pub(crate) String);
 
 impl Toolbox {
-    /// Tools for these files and nothing else.
-    pub(crate) fn new(files: Files) -> Self {
-        Self { files, shell: None, web: None, memory: None, mcp: Servers::default() }
-    }
-
-    /// The tools as they are described to the model.
     pub(crate) fn specs(&self) -> Vec<Spec> {
-        let own = [
-            read::spec(),
-            read_many::spec(),
-            list::spec(),
-            glob::spec(),
-            search::spec(),
-            write::spec(),
-            replace::spec(),
-            todos::spec(),
-            ask::spec(),
-        ]
-        .into_iter();
-        let shell = self.shell.iter().map(|_| shell::spec());
-        let web = self.web.iter().map(|_| fetch::spec());
-        let memory = self.memory.iter().map(|_| memory::spec());
-        own.chain(shell).chain(web).chain(memory).chain(self.mcp.specs()).collect()
+        let is_there = |name: &str| name != memory::NAME || self.memory.is_some();
+        let own = OWN.iter().filter(|(name, _)| is_there(name)).map(|(_, spec)| spec());
+        own.chain(self.mcp.specs()).collect()
     }
 
     pub(crate) fn spec(&self, name: &str) -> Option<Spec> {
@@ -105,25 +92,15 @@ impl Toolbox {
     pub(crate) async fn prepare(&self, call: &Call) -> Result<Job, BadCall> {
         let files = &self.files;
         match call.name.as_str() {
-            read::NAME => files.prepare(arguments(call)?, read::prepare).await.map(FileTool::Read).map(Job::FileTool),
-            read_many::NAME => {
-                files.prepare(arguments(call)?, read_many::prepare).await.map(FileTool::ReadMany).map(Job::FileTool)
-            }
-            list::NAME => files.prepare(arguments(call)?, list::prepare).await.map(FileTool::List).map(Job::FileTool),
-            glob::NAME => files.prepare(arguments(call)?, glob::prepare).await.map(FileTool::Glob).map(Job::FileTool),
-            search::NAME => {
-                files.prepare(arguments(call)?, search::prepare).await.map(FileTool::Search).map(Job::FileTool)
-            }
-            write::NAME => files.prepare(arguments(call)?, write::prepare).await.map(Job::Change),
-            replace::NAME => files.prepare(arguments(call)?, replace::prepare).await.map(Job::Change),
-            shell::NAME => {
-                let shell = self.shell.as_ref().ok_or_else(|| self.unknown(call))?;
-                shell.prepare(arguments(call)?).map(Job::Shell)
-            }
-            fetch::NAME => {
-                let web = self.web.as_ref().ok_or_else(|| self.unknown(call))?;
-                fetch::prepare(arguments(call)?, web).map(Job::Fetch)
-            }
+            read::NAME => files.prepare(call, read::prepare).await.map(FileTool::Read).map(Job::FileTool),
+            read_many::NAME => files.prepare(call, read_many::prepare).await.map(FileTool::ReadMany).map(Job::FileTool),
+            list::NAME => files.prepare(call, list::prepare).await.map(FileTool::List).map(Job::FileTool),
+            glob::NAME => files.prepare(call, glob::prepare).await.map(FileTool::Glob).map(Job::FileTool),
+            search::NAME => files.prepare(call, search::prepare).await.map(FileTool::Search).map(Job::FileTool),
+            write::NAME => files.prepare(call, write::prepare).await.map(Job::Change),
+            replace::NAME => files.prepare(call, replace::prepare).await.map(Job::Change),
+            shell::NAME => self.shell.prepare(arguments(call)?).map(Job::Shell),
+            fetch::NAME => fetch::prepare(arguments(call)?, &self.web).map(Job::Fetch),
             memory::NAME => {
                 let file = self.memory.as_ref().ok_or_else(|| self.unknown(call))?;
                 memory::prepare(arguments(call)?, file).await.map(Job::Remember)
@@ -144,14 +121,8 @@ impl Toolbox {
             Job::FileTool(look) => self.files.run(look, &context, FileTool::run).await,
             Job::Change(change) => self.files.run(change, &context, Change::run).await,
             Job::Todos(todos) => todos.run(),
-            Job::Shell(command) => match &self.shell {
-                Some(shell) => shell.run(command, context).await,
-                None => Outcome::failed("this session has no shell"),
-            },
-            Job::Fetch(fetch) => match &self.web {
-                Some(web) => fetch.run(web, context).await,
-                None => Outcome::failed("this session has no web"),
-            },
+            Job::Shell(command) => self.shell.run(command, context).await,
+            Job::Fetch(fetch) => fetch.run(&self.web, context).await,
             Job::Remember(remember) => remember.run().await,
             // The answer to the question is already the result.
             Job::Ask(ask) => Outcome::failed(format!("nobody answered \"{}\"", ask.question)),

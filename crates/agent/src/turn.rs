@@ -21,8 +21,8 @@ use multitap_event::{
 };
 use serde_json::{Map, Value, json};
 
+use self::call::CallBatch;
 pub(crate) use self::call::Edited;
-use self::call::{CallBatch, Remaining};
 use self::reply::Gathered;
 use crate::conversation::{Call, Conversation, Message, UserText};
 use crate::job::Job;
@@ -40,9 +40,7 @@ const FULL: f64 = 0.8;
 /// Something that happened.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// A prompt begins a turn.
     Prompt(UserText),
-    /// A message for the running turn.
     Steer(UserText),
     /// Begin a turn that only shows this text; the model does not see it.
     Say(Result<String, String>),
@@ -56,8 +54,6 @@ pub(crate) enum Input {
     Again,
     /// A call is ready, or cannot be run.
     Ready(ToolId, PreparedCall),
-    /// A call with arguments edited by the user, which is consent, is ready or cannot run.
-    Redone(ToolId, Result<Job, String>),
     Decided(Decide),
     Progress(ToolId, Progress),
     Done(ToolId, Outcome),
@@ -65,7 +61,6 @@ pub(crate) enum Input {
     Elicited(QuestionId, Elicitation),
     /// The question was withdrawn.
     Withdrawn(QuestionId),
-    /// The conversation was summed up.
     Summed(Result<Summary, ModelError>),
     Cancel,
     /// The time limit for stopping tools is over.
@@ -79,7 +74,6 @@ pub(crate) struct Summary {
     pub(crate) usage: Option<TokenUsage>,
 }
 
-/// The result of preparing a call.
 #[derive(Debug)]
 pub(crate) struct PreparedCall {
     pub(crate) kind: ToolKind,
@@ -98,8 +92,6 @@ pub(crate) enum Effect {
     Wait(Duration),
     /// Make the call ready, then say [`Input::Ready`].
     Prepare(ToolId, Call),
-    /// Make a call ready whose arguments the user gave, then say [`Input::Redone`].
-    Redo(ToolId, Call),
     /// Run the job if the policy approves it. In either case, say [`Input::Done`] afterwards.
     Run {
         id: ToolId,
@@ -128,17 +120,14 @@ pub(crate) enum Effect {
 /// step ends.
 #[derive(Debug, PartialEq)]
 pub(crate) enum StoreUpdate {
-    /// This message was added.
     Added(Message),
     All(Conversation),
 }
 
-/// Limits of every turn.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Limits {
     /// How often the model may be asked in one turn.
     pub(crate) max_turns: Option<u32>,
-    /// The model's context window in tokens.
     pub(crate) window: Option<u64>,
     /// The last message of a turn must be JSON, which is also reported as a value.
     pub(crate) structured: bool,
@@ -152,7 +141,20 @@ pub(crate) struct StepContext<'a> {
     pub(crate) jitter: f64,
 }
 
-/// The machine.
+/// A step that is being taken: its time and ids, and the effects so far.
+struct Step<'a> {
+    at: Timestamp,
+    id: &'a mut dyn FnMut() -> String,
+    jitter: f64,
+    out: Vec<Effect>,
+}
+
+impl Step<'_> {
+    fn tell(&mut self, kind: EventKind) {
+        self.out.push(Effect::Tell(kind));
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Machine {
     pub(crate) talk: Conversation,
@@ -172,7 +174,6 @@ struct Turn {
     asked: u32,
     usage: Option<TokenUsage>,
     denials: Vec<Denial>,
-    /// The model's last message.
     text: Option<String>,
     /// Messages to send with the next model request.
     steers: Vec<UserText>,
@@ -186,17 +187,14 @@ struct Turn {
 
 #[derive(Debug)]
 enum Phase {
-    /// The model is replying.
     Asking {
         attempt: u32,
         gathered: Gathered,
     },
-    /// Waiting for a retry.
     Waiting {
         attempt: u32,
         then: RetryOf,
     },
-    /// Tools are running.
     Working(CallBatch),
     /// The user stopped the turn, and tools have not reported yet.
     Stopping(CallBatch),
@@ -205,7 +203,6 @@ enum Phase {
     },
 }
 
-/// The request that is retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RetryOf {
     Ask,
@@ -223,77 +220,76 @@ impl Machine {
 
     /// Handles an input; returns the effects, in order.
     pub(crate) fn step(&mut self, input: Input, now: &mut StepContext<'_>) -> Vec<Effect> {
-        let mut out = Vec::new();
+        let mut step = Step { at: now.at, id: now.id, jitter: now.jitter, out: Vec::new() };
         match input {
-            Input::Prompt(said) => self.begin(said, now, &mut out),
+            Input::Prompt(said) => self.begin(said, &mut step),
             Input::Steer(said) => match &mut self.turn {
                 Some(turn) => turn.steers.push(said),
-                None => self.begin(said, now, &mut out),
+                None => self.begin(said, &mut step),
             },
-            Input::Say(words) => self.say(words, now, &mut out),
-            Input::Do(call) => self.do_call(call, now, &mut out),
+            Input::Say(words) => self.say(words, &mut step),
+            Input::Do(call) => self.do_call(call, &mut step),
             Input::Compress => {
-                self.open(now, &mut out);
+                self.open(&mut step);
                 if let Some(turn) = &mut self.turn {
                     turn.compress = true;
                 }
-                out.push(Effect::SumUp);
+                step.out.push(Effect::SumUp);
             }
-            Input::Delta(delta) => self.delta(delta, &mut out),
-            Input::Replied(Ok(reply)) => self.replied(reply, now, &mut out),
-            Input::Replied(Err(error)) => self.failed(error, now, &mut out),
-            Input::Again => self.again(now, &mut out),
-            Input::Ready(id, readied) => self.ready(&id, readied, now, &mut out),
-            Input::Redone(id, job) => self.redone(&id, job, now, &mut out),
-            Input::Decided(decide) if self.answered(&decide, &mut out) => {}
-            Input::Decided(decide) => self.decided(&decide, now, &mut out),
-            Input::Progress(id, progress) => self.progress(&id, progress, now, &mut out),
-            Input::Done(id, outcome) if self.runs(&id) => self.done(&id, outcome, now, &mut out),
+            Input::Delta(delta) => self.delta(delta, &mut step),
+            Input::Replied(Ok(reply)) => self.replied(reply, &mut step),
+            Input::Replied(Err(error)) => self.failed(error, &mut step),
+            Input::Again => self.again(&mut step),
+            Input::Ready(id, readied) => self.ready(&id, readied, &mut step),
+            Input::Decided(decide) if self.answered(&decide, &mut step) => {}
+            Input::Decided(decide) => self.decided(&decide, &mut step),
+            Input::Progress(id, progress) => self.progress(&id, progress, &mut step),
+            Input::Done(id, outcome) if self.runs(&id) => self.done(&id, outcome, &mut step),
             Input::Done(..) => {}
-            Input::Elicited(id, elicitation) => self.elicited(id, &elicitation, &mut out),
-            Input::Withdrawn(id) => self.withdrawn(&id, &mut out),
-            Input::Summed(summary) => self.summed(summary, now, &mut out),
-            Input::Cancel => self.cancel(now, &mut out),
-            Input::Force => self.force(now, &mut out),
+            Input::Elicited(id, elicitation) => self.elicited(id, &elicitation, &mut step),
+            Input::Withdrawn(id) => self.withdrawn(&id, &mut step),
+            Input::Summed(summary) => self.summed(summary, &mut step),
+            Input::Cancel => self.cancel(&mut step),
+            Input::Force => self.force(&mut step),
         }
-        out
+        step.out
     }
 
-    fn begin(&mut self, said: UserText, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
-        self.open(now, out);
-        self.keep(Message::User(said), out);
-        self.ask(now, out);
+    fn begin(&mut self, said: UserText, step: &mut Step<'_>) {
+        self.open(step);
+        self.keep(Message::User(said), step);
+        self.ask(step);
     }
 
-    fn say(&mut self, words: Result<String, String>, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
-        self.open(now, out);
+    fn say(&mut self, words: Result<String, String>, step: &mut Step<'_>) {
+        self.open(step);
         match words {
             Ok(text) => {
-                let mut gathered = Gathered::new(MessageId::from((now.id)()));
-                out.extend(gathered.take(Delta::Text(text)).map(Effect::Tell));
+                let mut gathered = Gathered::new(MessageId::from((step.id)()));
+                step.out.extend(gathered.take(Delta::Text(text)).map(Effect::Tell));
                 if let Some(turn) = &mut self.turn {
                     turn.text = gathered.text();
                 }
-                self.end(TurnStatus::Completed, None, None, now, out);
+                self.end(TurnStatus::Completed, None, None, step);
             }
-            Err(why) => self.fail(None, why, now, out),
+            Err(why) => self.fail(None, why, step),
         }
     }
 
-    fn do_call(&mut self, call: Call, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
-        self.open(now, out);
+    fn do_call(&mut self, call: Call, step: &mut Step<'_>) {
+        self.open(step);
         if let Some(turn) = &mut self.turn {
             turn.stage = Phase::Working(CallBatch::of_the_user(call));
         }
-        self.next_calls(now, out);
+        self.next_calls(step);
     }
 
-    fn open(&mut self, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
-        let id = TurnId::from((now.id)());
-        out.push(Effect::Tell(EventKind::TurnStarted { turn_id: id.clone() }));
+    fn open(&mut self, step: &mut Step<'_>) {
+        let id = TurnId::from((step.id)());
+        step.tell(EventKind::TurnStarted { turn_id: id.clone() });
         self.turn = Some(Turn {
             id,
-            began: now.at,
+            began: step.at,
             stage: Phase::SummingUp { attempt: 1 },
             asked: 0,
             usage: None,
@@ -306,42 +302,39 @@ impl Machine {
         });
     }
 
-    fn keep(&mut self, message: Message, out: &mut Vec<Effect>) {
+    fn keep(&mut self, message: Message, step: &mut Step<'_>) {
         self.talk.push(message.clone());
-        out.push(Effect::StoreUpdate(StoreUpdate::Added(message)));
+        step.out.push(Effect::StoreUpdate(StoreUpdate::Added(message)));
     }
 
     /// Asks the model, unless the turn has used its limit or the conversation has to be summarised first.
-    fn ask(&mut self, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
+    fn ask(&mut self, step: &mut Step<'_>) {
         let Some(turn) = &mut self.turn else { return };
         for said in std::mem::take(&mut turn.steers) {
-            self.keep(Message::User(said), out);
+            self.keep(Message::User(said), step);
         }
         let Some(turn) = &mut self.turn else { return };
         if let Some(max) = self.limits.max_turns.filter(|max| turn.asked >= *max) {
             let why = format!("the turn reached {max} model requests, the limit of --max-turns");
-            return self.fail(Some("max_turns"), why, now, out);
+            return self.fail(Some("max_turns"), why, step);
         }
         let used = self.used.unwrap_or_else(|| self.talk.guessed_tokens());
         #[expect(clippy::cast_precision_loss, reason = "a share of tokens need not be exact")]
         let full = self.limits.window.is_some_and(|window| used as f64 > window as f64 * FULL);
         if full && !turn.summed {
             turn.summed = true;
-            turn.stage = Phase::SummingUp { attempt: 1 };
-            out.push(Effect::SumUp);
-            return;
+            return turn.sum_up(1, step);
         }
         turn.asked += 1;
-        turn.stage = Phase::Asking { attempt: 1, gathered: Gathered::new(MessageId::from((now.id)())) };
-        out.push(Effect::AskModel);
+        turn.ask(1, step);
     }
 
-    fn delta(&mut self, delta: Delta, out: &mut Vec<Effect>) {
+    fn delta(&mut self, delta: Delta, step: &mut Step<'_>) {
         let Some(Turn { stage: Phase::Asking { gathered, .. }, .. }) = &mut self.turn else { return };
-        out.extend(gathered.take(delta).map(Effect::Tell));
+        step.out.extend(gathered.take(delta).map(Effect::Tell));
     }
 
-    fn replied(&mut self, reply: Reply, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
+    fn replied(&mut self, reply: Reply, step: &mut Step<'_>) {
         let Some(turn) = &mut self.turn else { return };
         let Phase::Asking { gathered, .. } = &mut turn.stage else { return };
         let gathered = std::mem::replace(gathered, Gathered::new(MessageId::from("")));
@@ -354,41 +347,39 @@ impl Machine {
             turn.text = Some(text);
         }
         let calls = gathered.calls();
-        let parts = gathered.into_parts();
+        let parts = gathered.parts;
         if !parts.is_empty() {
-            self.keep(Message::Assistant { parts }, out);
+            self.keep(Message::Assistant { parts }, step);
         }
         if calls.is_empty() {
-            return self.rest(reply.cut_short, now, out);
+            return self.rest(reply.cut_short, step);
         }
         if self.loops(&calls) {
-            self.answer_all(&calls, "not run: the model repeats the same calls", out);
+            self.answer_all(&calls, "not run: the model repeats the same calls", step);
             let why = format!("the model made the same calls {SAME_CALLS} times in a row");
-            return self.fail(Some("loop_detected"), why, now, out);
+            return self.fail(Some("loop_detected"), why, step);
         }
         let Some(turn) = &mut self.turn else { return };
         turn.stage = Phase::Working(CallBatch::new(calls));
-        self.next_calls(now, out);
+        self.next_calls(step);
     }
 
-    /// The model made no more calls.
-    fn rest(&mut self, cut_short: Option<String>, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
+    fn rest(&mut self, cut_short: Option<String>, step: &mut Step<'_>) {
         if let Some(why) = cut_short {
-            return self.fail(Some("cut_short"), why, now, out);
+            return self.fail(Some("cut_short"), why, step);
         }
         let Some(turn) = &self.turn else { return };
         if !turn.steers.is_empty() {
-            return self.ask(now, out);
+            return self.ask(step);
         }
         // If the model was not asked, as for a summary, no JSON is required.
         if self.limits.structured && turn.asked > 0 && turn.structured().is_none() {
             let why = "the answer does not match --output-schema".to_owned();
-            return self.fail(Some("not_structured"), why, now, out);
+            return self.fail(Some("not_structured"), why, step);
         }
-        self.end(TurnStatus::Completed, None, None, now, out);
+        self.end(TurnStatus::Completed, None, None, step);
     }
 
-    /// Whether the model repeats the same calls.
     fn loops(&mut self, calls: &[Call]) -> bool {
         let Some(turn) = &mut self.turn else { return false };
         let this = calls.iter().map(|call| format!("{}{}", call.name, call.arguments)).collect::<Vec<_>>().join("\n");
@@ -399,26 +390,26 @@ impl Machine {
         turn.recent.len() >= SAME_CALLS
     }
 
-    fn answer_all(&mut self, calls: &[Call], why: &str, out: &mut Vec<Effect>) {
+    fn answer_all(&mut self, calls: &[Call], why: &str, step: &mut Step<'_>) {
         let answers = calls.iter().map(|call| call.unanswered(why)).collect();
-        self.keep(Message::Results { answers }, out);
+        self.keep(Message::Results { answers }, step);
     }
 
-    fn summed(&mut self, summary: Result<Summary, ModelError>, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
+    fn summed(&mut self, summary: Result<Summary, ModelError>, step: &mut Step<'_>) {
         let Some(turn) = &mut self.turn else { return };
         let Phase::SummingUp { attempt } = turn.stage else { return };
         match summary {
             Ok(Summary { text, usage }) => {
                 usage.into_iter().for_each(|usage| turn.count(usage));
                 let only = turn.compress;
-                out.push(Effect::Tell(self.sum_up(&text)));
-                out.push(Effect::StoreUpdate(StoreUpdate::All(self.talk.clone())));
+                step.tell(self.sum_up(&text));
+                step.out.push(Effect::StoreUpdate(StoreUpdate::All(self.talk.clone())));
                 match self.talk.messages().last() {
-                    Some(Message::User(_)) if !only => self.ask(now, out),
-                    _ => self.rest(None, now, out),
+                    Some(Message::User(_)) if !only => self.ask(step),
+                    _ => self.rest(None, step),
                 }
             }
-            Err(error) => self.not_summed(error, attempt, now, out),
+            Err(error) => self.not_summed(error, attempt, step),
         }
     }
 
@@ -435,61 +426,53 @@ impl Machine {
         })
     }
 
-    fn cancel(&mut self, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
+    fn cancel(&mut self, step: &mut Step<'_>) {
         if self.turn.is_none() {
             return;
         }
-        out.push(Effect::Stop);
-        self.break_off(STOPPED, out);
-        if self.stop_calls(now, out) == Remaining::Nothing {
-            self.stopped(now, out);
+        step.out.push(Effect::Stop);
+        self.break_off(STOPPED, step);
+        if !self.stop_calls(step) {
+            self.stopped(step);
         }
     }
 
-    fn force(&mut self, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
+    fn force(&mut self, step: &mut Step<'_>) {
         if matches!(self.turn, Some(Turn { stage: Phase::Stopping(_), .. })) {
-            self.give_up_calls(now, out);
-            self.stopped(now, out);
+            self.give_up_calls(step);
+            self.stopped(step);
         }
     }
 
-    /// Everything has stopped.
-    fn stopped(&mut self, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
+    fn stopped(&mut self, step: &mut Step<'_>) {
         // The next prompt must not read as a continuation of this one.
         if matches!(self.talk.messages().last(), Some(Message::User(_))) {
-            self.keep(Message::assistant("(The user stopped me here.)"), out);
+            self.keep(Message::assistant("(The user stopped me here.)"), step);
         }
-        self.end(TurnStatus::Cancelled, None, None, now, out);
+        self.end(TurnStatus::Cancelled, None, None, step);
     }
 
-    fn end(
-        &mut self,
-        status: TurnStatus,
-        native: Option<&str>,
-        error: Option<String>,
-        now: &mut StepContext<'_>,
-        out: &mut Vec<Effect>,
-    ) {
+    fn end(&mut self, status: TurnStatus, native: Option<&str>, error: Option<String>, step: &mut Step<'_>) {
         let Some(turn) = self.turn.take() else { return };
         let structured = self.limits.structured && status == TurnStatus::Completed;
-        out.push(Effect::Tell(EventKind::TurnCompleted(TurnEnd {
+        step.tell(EventKind::TurnCompleted(TurnEnd {
             structured_output: structured.then(|| turn.structured()).flatten(),
             turn_id: Some(turn.id),
             usage: turn.usage,
-            duration_ms: Some(now.at.millis_since(turn.began)),
+            duration_ms: Some(step.at.millis_since(turn.began)),
             text: turn.text,
             error,
             native_status: native.map(str::to_owned),
             num_turns: Some(u64::from(turn.asked)),
             denials: turn.denials,
             ..TurnEnd::of(status)
-        })));
+        }));
         // Messages that came too late to steer this turn begin the next.
         let mut steers = turn.steers.into_iter();
         if let Some(first) = steers.next()
             && status != TurnStatus::Cancelled
         {
-            self.begin(first, now, out);
+            self.begin(first, step);
             if let Some(turn) = &mut self.turn {
                 turn.steers.extend(steers);
             }
@@ -498,6 +481,16 @@ impl Machine {
 }
 
 impl Turn {
+    fn ask(&mut self, attempt: u32, step: &mut Step<'_>) {
+        self.stage = Phase::Asking { attempt, gathered: Gathered::new(MessageId::from((step.id)())) };
+        step.out.push(Effect::AskModel);
+    }
+
+    fn sum_up(&mut self, attempt: u32, step: &mut Step<'_>) {
+        self.stage = Phase::SummingUp { attempt };
+        step.out.push(Effect::SumUp);
+    }
+
     fn count(&mut self, usage: TokenUsage) {
         self.usage = Some(self.usage.map_or(usage, |before| before.plus(usage)));
     }

@@ -67,7 +67,6 @@ impl Inside {
         self.path.strip_prefix(&self.folder).unwrap_or(Path::new(""))
     }
 
-    /// An entry of this folder.
     pub(crate) fn entry(&self, name: &OsStr) -> Self {
         Self { folder: self.folder.clone(), path: self.path.join(name) }
     }
@@ -85,7 +84,6 @@ impl Workspace {
         std::iter::once(self.root.as_path()).chain(self.added.iter().map(PathBuf::as_path))
     }
 
-    /// The folders themselves, as places.
     pub(crate) fn places(&self) -> Vec<Inside> {
         self.folders().map(|folder| Inside { folder: folder.to_owned(), path: folder.to_owned() }).collect()
     }

@@ -3,7 +3,6 @@
 mod agent;
 mod closed;
 mod command;
-mod context;
 mod dialog;
 mod focus;
 mod form;
@@ -22,7 +21,6 @@ use multitap_event::{ClientRef, Event, EventKind, QuestionId};
 use multitap_hub::{Queued, State};
 
 use self::agent::AgentOffer;
-pub(crate) use self::context::Context;
 pub(crate) use self::dialog::Dialog;
 pub(crate) use self::form::{Form, Row};
 pub(crate) use self::overlay::{Overlay, Page, Picker, step};
@@ -30,7 +28,7 @@ use self::prompt::PromptInput;
 use self::question::Questions;
 use self::scrollback::Scrollback;
 pub(crate) use self::scrollback::Search;
-pub(crate) use self::session::SessionView;
+pub(crate) use self::session::{Context, SessionView};
 use self::status::{Attention, Status};
 use crate::effect::{Edited, Effect};
 use crate::msg::Msg;
@@ -46,7 +44,6 @@ pub(crate) struct Model {
     pub(crate) scrollback: Scrollback,
     pub(crate) prompt: PromptInput,
     pub(crate) questions: Questions,
-    /// The overlay over the screen.
     pub(crate) overlay: Option<Overlay>,
     pub(crate) status: Status,
     attention: Attention,

@@ -11,7 +11,6 @@ use unicode_width::UnicodeWidthChar as _;
 
 use crate::wrap::width;
 
-/// Distance between tab stops.
 const STOPS: usize = 8;
 
 /// Text with its lines; tabs as spaces.
@@ -33,11 +32,6 @@ pub(crate) fn with_marked_blanks(command: &str) -> String {
         if c.is_whitespace() && !c.is_ascii() { push_mark(&mut shown, c) } else { shown.push(c) }
     }
     shown
-}
-
-/// Markdown and similar text, before it is parsed.
-pub(crate) fn unescaped(text: &str) -> Cow<'_, str> {
-    visible(text)
 }
 
 /// Output of a program, as a terminal would show it.

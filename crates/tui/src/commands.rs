@@ -3,7 +3,6 @@
 
 use multitap_event::{AgentCommand, CommandArgument};
 
-/// A command of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Own {
     Model,
@@ -60,10 +59,8 @@ pub(crate) const COMMANDS: &[Command] = &[
     plain(Own::Quit, "quit", "", "quit"),
 ];
 
-/// Other names of commands.
 const ALIASES: &[(&str, Own)] = &[("exit", Own::Quit), ("resume", Own::Sessions)];
 
-/// The command of a line, and its argument.
 pub(crate) fn find(line: &str) -> Option<(Own, &str)> {
     let rest = line.trim().strip_prefix('/')?;
     let (name, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -79,7 +76,6 @@ pub(crate) fn name(line: &str) -> Option<&str> {
     (!name.is_empty() && name.chars().all(is_name)).then_some(name)
 }
 
-/// A command of the terminal or of the agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Offered {
     pub(crate) name: String,

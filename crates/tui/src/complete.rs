@@ -27,7 +27,6 @@ pub(crate) enum What {
     Command { under: Vec<String> },
 }
 
-/// A completion, or a row of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Item {
     pub(crate) shown: String,
@@ -48,16 +47,13 @@ impl Item {
 /// The effect of Enter while completions are shown.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Entered {
-    /// Send what is typed.
     AsTyped,
     /// Insert this, and send it if it is whole.
     Run(Item),
-    /// Insert this.
     FillIn(Item),
     Nothing,
 }
 
-/// Whether a text begins with the query, in any case.
 fn begins(text: &str, query: &str) -> bool {
     text.get(..query.len()).is_some_and(|head| head.eq_ignore_ascii_case(query))
 }
@@ -112,7 +108,6 @@ impl Completion {
     }
 }
 
-/// The text to complete before the cursor.
 pub(crate) fn wanted(text: &str, cursor: usize) -> Option<Wanted> {
     let before = &text[..cursor];
     if let Some(rest) = before.strip_prefix('/')
@@ -136,7 +131,6 @@ pub(crate) fn wanted(text: &str, cursor: usize) -> Option<Wanted> {
     (begins && !ends).then(|| Wanted { from: at, query: query.replace("\\ ", " "), what: What::Mention })
 }
 
-/// The path at the beginning of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Path<'a> {
     /// Without quotes and escapes.
@@ -204,7 +198,6 @@ fn word(offered: &Offered) -> Item {
     Item { shown: item.shown.trim_start_matches('/').to_owned(), ..item }
 }
 
-/// A mode and what it does.
 pub(crate) fn mode(mode: ApprovalMode) -> Item {
     let does = match mode {
         ApprovalMode::Ask => "ask before every change",

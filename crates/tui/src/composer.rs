@@ -14,19 +14,16 @@ use self::piece::{Content, Piece};
 const BLOCK_LINES: usize = 5;
 const BLOCK_BYTES: usize = 2000;
 
-/// A text and its cursor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Composer {
     piece: Piece,
     /// A byte offset, always between two graphemes and never inside a block.
     cursor: usize,
-    /// The last cut.
     cut: Piece,
     /// How many blocks were inserted.
     pasted: usize,
 }
 
-/// A move of the cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Move {
     Left,
@@ -41,7 +38,6 @@ pub(crate) enum Move {
     End,
 }
 
-/// The part to erase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Erase {
     Back,
@@ -140,7 +136,6 @@ impl Composer {
         self.insert(text);
     }
 
-    /// Inserts the last cut.
     pub(crate) fn yank(&mut self) {
         self.put(self.cut.clone());
     }

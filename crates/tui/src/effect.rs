@@ -5,7 +5,7 @@ use multitap_event::{ClientId, Decide, Prompt, Query, QuestionId};
 use crate::complete::Wanted;
 use crate::host::ShareRequest;
 
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Effect {
     Prompt(Prompt),
     Decide(Decide),
@@ -15,24 +15,20 @@ pub(crate) enum Effect {
     SetModel(String),
     /// Ask the agent about itself. The reply is an event.
     Query(Query),
-    /// Read the state of the session.
     Snapshot,
     Kick(ClientId),
-    /// Look for files.
     Find(Wanted),
     /// Read an image. If the file is not an image and its path was pasted, insert the path as text.
     Picture {
         path: String,
         pasted: Option<String>,
     },
-    /// Read the clipboard.
     Paste,
     /// Save a text in a file. `why` it could not be used.
     SaveText {
         text: String,
         why: String,
     },
-    /// Add a prompt to the history file.
     Remember(String),
     Sessions,
     Agents,
@@ -42,7 +38,6 @@ pub(crate) enum Effect {
         what: Edited,
         text: String,
     },
-    /// Read the events before that one.
     Fetch {
         before: u64,
     },

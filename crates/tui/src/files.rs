@@ -10,7 +10,6 @@ use nucleo_matcher::{Config, Matcher};
 
 /// Maximum number of files and folders that are read.
 const MOST: usize = 50_000;
-/// Maximum time to read them.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long the list is used before it is read again.
 const FRESH: Duration = Duration::from_secs(5);

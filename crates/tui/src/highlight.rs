@@ -16,7 +16,6 @@ pub(crate) fn lines(code: &str, language: &str, theme: Theme) -> Vec<Line<'stati
     code.split('\n').map(|line| lines.line(line)).collect()
 }
 
-/// Code that is read line by line.
 #[derive(Debug, Clone)]
 pub(crate) struct Code {
     theme: Theme,
@@ -29,7 +28,6 @@ impl Code {
         Self { theme, lexer }
     }
 
-    /// The next line.
     pub(crate) fn line(&mut self, line: &str) -> Line<'static> {
         match &mut self.lexer {
             Some(lexer) if lexer.language.shape == Shape::Diff => diff(line, self.theme),
@@ -157,7 +155,6 @@ impl Lexer {
     }
 }
 
-/// Whether the token before is a key.
 fn is_key(after: &str) -> bool {
     after.trim_start().starts_with([':', '=']) && !after.trim_start().starts_with("://")
 }

@@ -38,7 +38,6 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// Whether there is a match.
     pub(crate) fn is_found(&self) -> bool {
         self.found.is_some() || self.words.is_empty()
     }
@@ -72,7 +71,6 @@ impl History {
         self.at = self.at.map(|_| self.entries.len());
     }
 
-    /// Drops the oldest pictures above the maximum.
     fn drop_pictures(&mut self) {
         let mut held = 0;
         for entry in self.entries.iter_mut().rev().filter(|entry| !entry.images.is_empty()) {
@@ -116,7 +114,6 @@ impl History {
         }
     }
 
-    /// Changes the words of the search.
     pub(crate) fn search_for(&mut self, composer: &mut Composer, change: impl FnOnce(&mut String)) {
         let Some(search) = &mut self.search else { return };
         change(&mut search.words);

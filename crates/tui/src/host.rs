@@ -10,9 +10,9 @@ pub type HostFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Se
 pub type ReadClipboard = Arc<dyn Fn() -> HostFuture<'static, ClipboardContent> + Send + Sync>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ClipboardContent {
-    /// The bytes of a file that the desktop calls a picture.
-    Picture(Vec<u8>),
+pub enum ClipboardContent<P = Vec<u8>> {
+    /// The bytes of a file that the desktop calls a picture, or the picture that they are.
+    Picture(P),
     Text(String),
     Nothing,
 }

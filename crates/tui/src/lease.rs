@@ -32,7 +32,6 @@ impl fmt::Debug for TerminalLease {
     }
 }
 
-/// The screen, and what is typed at it.
 pub(crate) struct LeasedTerminal {
     pub(crate) screen: Screen,
     pub(crate) input: EventStream,

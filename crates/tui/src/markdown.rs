@@ -2,17 +2,16 @@
 
 mod flow;
 mod hidden;
-mod part;
 mod table;
 
+use multitap_event::visible;
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 pub(crate) use self::flow::{Flow, TextStyle};
-pub(crate) use self::part::last_code;
 use self::table::Table;
-use crate::clean::{clean, unescaped};
+use crate::clean::clean;
 use crate::highlight;
 use crate::theme::Theme;
 use crate::wrap::{width, wrap};
@@ -22,16 +21,28 @@ pub(crate) fn lines(text: &str, columns: usize, theme: Theme) -> Vec<Line<'stati
     Page::new(columns, theme).read(text).0
 }
 
+/// The last block of code in a text, as it is written.
+pub(crate) fn last_code(text: &str) -> Option<String> {
+    let (mut last, mut code) = (None, None);
+    for event in Parser::new(text) {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) => code = Some(String::new()),
+            Event::Text(text) => code.iter_mut().for_each(|code| code.push_str(&text)),
+            Event::End(TagEnd::CodeBlock) => last = code.take().or(last),
+            _ => {}
+        }
+    }
+    last
+}
+
 /// How deep nested quotes and lists are indented. Deeper ones fit on no screen, and each of their lines would cost as much
 /// as the depth.
 const MAX_DEPTH: usize = 32;
 
-/// A page being laid out.
 struct Page {
     theme: Theme,
     columns: usize,
     lines: Vec<Line<'static>>,
-    /// The current line.
     spans: Vec<Span<'static>>,
     styles: Vec<Style>,
     /// Prefix of each line: quote marks and the indentation of lists.
@@ -82,7 +93,7 @@ impl Page {
     /// The lines of a text, and whether an empty line must follow them.
     fn read(mut self, text: &str) -> (Vec<Line<'static>>, bool) {
         let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-        let text = unescaped(text);
+        let text = visible(text);
         for (event, range) in Parser::new_ext(&text, options).into_offset_iter() {
             self.show_left_out(&text, &event, &range);
             self.take(event);
@@ -271,7 +282,6 @@ impl Page {
         self.spans.last().is_some_and(|span| span.content == url)
     }
 
-    /// Begins a block.
     fn block(&mut self) {
         self.end_line();
         if std::mem::take(&mut self.apart) && !(self.is_first && self.lines.is_empty()) {

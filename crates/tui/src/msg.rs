@@ -9,20 +9,11 @@ use ratatui::layout::Size;
 
 use crate::complete::Wanted;
 use crate::effect::Edited;
-use crate::host::{JoinAddress, ResumableSession};
-
-/// The content of the clipboard.
-#[derive(Debug)]
-pub(crate) enum Clipped {
-    Picture(Image),
-    Text(String),
-    Nothing,
-}
+use crate::host::{ClipboardContent, JoinAddress, ResumableSession};
 
 #[derive(Debug)]
 pub(crate) enum Msg {
     Event(Box<Event>),
-    /// The events between these two are lost.
     Gap {
         after: u64,
         next: u64,
@@ -35,16 +26,12 @@ pub(crate) enum Msg {
     /// The wheel was turned by that many lines, up if they are negative.
     Wheel(isize),
     Resized(Size),
-    /// The terminal got or lost the focus.
     Focused(bool),
-    /// The branch that is checked out.
     Branch(Option<String>),
-    /// The connection to a session that runs elsewhere is lost, and why.
     ConnectionLost(String),
     /// The connection is back, with this client.
     Reconnected(ClientRef),
     Refused(String),
-    /// A prompt was refused.
     NotSent {
         prompt: Prompt,
         why: String,
@@ -54,7 +41,6 @@ pub(crate) enum Msg {
         prompt: Prompt,
         why: Option<String>,
     },
-    /// An answer was refused.
     NotDecided {
         decide: Decide,
         why: String,
@@ -65,14 +51,11 @@ pub(crate) enum Msg {
         why: String,
         file: Result<PathBuf, String>,
     },
-    /// The editor was closed.
     Edited {
         what: Edited,
         text: String,
     },
-    /// The editor failed.
     NotEdited(String),
-    /// Files that match.
     Found {
         wanted: Wanted,
         paths: Vec<String>,
@@ -83,7 +66,7 @@ pub(crate) enum Msg {
         image: Result<Image, String>,
         pasted: Option<String>,
     },
-    Clipped(Result<Clipped, String>),
+    Clipped(Result<ClipboardContent<Image>, String>),
     Sessions(Vec<ResumableSession>),
     Agents(Vec<String>),
     /// The door is open at that address, or closed.
@@ -92,8 +75,6 @@ pub(crate) enum Msg {
     RepeatExpired,
     /// A question has been open long enough to be read, or closed long enough to be noticed.
     QuestionSeen,
-    /// The time, while a turn runs.
     Clock(Timestamp),
-    /// No more events come, and why.
     Over(String),
 }

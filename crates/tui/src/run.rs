@@ -31,7 +31,6 @@ use crate::terminal;
 use crate::theme::Theme;
 use crate::view::{Layout, title, view};
 
-/// The shortest time between two frames.
 const FRAME: Duration = Duration::from_millis(16);
 /// How often the spinner turns while a turn runs.
 pub(crate) const SPIN: Duration = Duration::from_millis(100);
@@ -45,7 +44,6 @@ const TAIL: u64 = 2000;
 const AWAY: Duration = Duration::from_secs(30);
 /// How long the last calls to the session may take after the user leaves.
 const LAST_CALLS: Duration = Duration::from_secs(1);
-/// Capacity of the queue of results.
 const RESULTS: usize = 64;
 
 #[derive(Clone)]
@@ -157,7 +155,6 @@ struct Loop<'a> {
     tasks: TaskTracker,
     /// Calls to the session, begun in the order of their effects.
     calls: FuturesUnordered<Pin<Box<dyn Future<Output = Option<Msg>> + Send>>>,
-    /// When the last input arrived.
     pressed: Instant,
     leaving: Option<ScreenExit>,
 }
@@ -226,13 +223,11 @@ impl Loop<'_> {
                 },
                 Some(msg) = self.arrived.recv() => self.on(msg),
                 Some(msg) = self.calls.next() => if let Some(msg) = msg { self.on(msg) },
-                text = edited(&mut self.editing) => match self.edited(text) {
-                    Ok(()) => {}
-                    Err(error) => return Ok(gone(&error)),
+                text = edited(&mut self.editing) => if let Err(error) = self.edited(text) {
+                    return Ok(gone(&error));
                 },
-                () = continued.next(), if self.editing.is_none() => match self.terminal.screen.resume() {
-                    Ok(()) => {}
-                    Err(error) => return Ok(gone(&error)),
+                () = continued.next(), if self.editing.is_none() => if let Err(error) = self.terminal.screen.resume() {
+                    return Ok(gone(&error));
                 },
                 reach = reaches.changed() => match reach {
                     Reach::Lost(why) => self.on(Msg::ConnectionLost(why.to_string())),
@@ -304,7 +299,6 @@ impl Loop<'_> {
         }
     }
 
-    /// The editor is closed: takes the screen back.
     fn edited(&mut self, text: io::Result<String>) -> io::Result<()> {
         let Some((what, _)) = self.editing.take() else { return Ok(()) };
         self.terminal.screen.resume()?;

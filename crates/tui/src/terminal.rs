@@ -27,19 +27,16 @@ const ARROWS: &str = "\x1b[?1007h";
 /// Saves the title of the window, and restores it.
 const SAVE_TITLE: &str = "\x1b[22;2t";
 const RESTORE_TITLE: &str = "\x1b[23;2t";
-/// A title is saved.
 static HAS_TITLE: AtomicBool = AtomicBool::new(false);
 
 /// The alternate screen. Dropping it restores the terminal.
 pub(crate) struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
     preferences: TerminalPreferences,
-    /// The title that was set last.
     title: String,
 }
 
 impl Screen {
-    /// Takes over the terminal.
     pub(crate) fn take(preferences: TerminalPreferences) -> io::Result<Self> {
         restore_on_panic();
         enter(preferences)?;
@@ -104,7 +101,6 @@ impl Screen {
         write!(io::stdout(), "\x1b]52;c;{encoded}\x07").and_then(|()| io::stdout().flush()).ok(); // optional
     }
 
-    /// Notifies a user who looks elsewhere.
     pub(crate) fn notify(&mut self, words: &str) {
         let words: String = visible_line(words).chars().take(120).collect();
         let ring = if self.preferences.notify.rings() { "\x07" } else { "" };
@@ -163,7 +159,6 @@ pub fn restore_terminal() {
     }
 }
 
-/// Waits for the shell to continue this program.
 #[cfg(unix)]
 pub(crate) struct Continued(tokio::signal::unix::Signal);
 

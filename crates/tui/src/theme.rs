@@ -50,7 +50,6 @@ impl Theme {
         if self.colours { Style::new().fg(Color::Magenta) } else { Style::new().add_modifier(Modifier::BOLD) }
     }
 
-    /// A match of the search.
     pub(crate) fn found(self) -> Style {
         if self.colours {
             Style::new().fg(Color::Black).bg(Color::Yellow)

@@ -41,15 +41,11 @@ pub(crate) struct Transcript {
     /// The number of the first cell. Cells keep their numbers when older ones are prepended.
     base: i64,
     me: OwnClients,
-    /// The first event of the transcript.
     first: Option<u64>,
-    /// The cells of running tools.
     tools: HashMap<ToolId, i64>,
     /// The beginnings of queued prompts. They are shown when the agent gets them.
     queued: HashMap<PromptId, String>,
-    /// The cell of the plan.
     plan: Option<i64>,
-    /// The open questions.
     questions: HashMap<QuestionId, Question>,
     /// The last error. It is shown once, however often the agent reports it.
     last_error: Option<String>,
@@ -63,14 +59,12 @@ pub(crate) struct Transcript {
     is_cleared: bool,
     /// Events about calls, prompts and texts that began before the first event.
     orphans: Orphans,
-    /// How many cells are laid out.
     rendered: std::cell::Cell<usize>,
     /// Whether reasoning and long output are shown in full.
     unfolded: bool,
     opened: HashSet<i64>,
 }
 
-/// A text that still grows, and its cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct OpenText {
     id: Option<MessageId>,
@@ -95,7 +89,6 @@ struct Orphans {
 #[derive(Debug, Default)]
 struct OrphanRun {
     run: ToolRun,
-    /// Cells that belong to the tool call.
     cells: Vec<i64>,
 }
 
@@ -108,7 +101,6 @@ struct Held {
 }
 
 impl Transcript {
-    /// An empty transcript for that client.
     pub(crate) fn of(me: &ClientRef) -> Self {
         let mut transcript = Self::default();
         transcript.know(me, false);
@@ -138,7 +130,7 @@ impl Transcript {
         state.queue.iter().for_each(|queued| self.queued(&queued.prompt));
     }
 
-    /// Adds a note for this user alone.
+    /// Adds a note beside what the agent does.
     pub(crate) fn note(&mut self, words: String) {
         self.add_beside(Cell::Note(words));
     }
@@ -241,42 +233,28 @@ impl Transcript {
             EventKind::System(note) => {
                 // Claude Code reports every request to its model; the status line shows that already.
                 let is_news = !(note.subtype == "status" && note.message.as_deref() == Some("requesting"));
-                if let Some(message) = note.message.as_ref().filter(|_| is_news) {
-                    self.add_beside(Cell::Note(message.clone()));
-                }
+                note.message.iter().filter(|_| is_news).for_each(|message| self.note(message.clone()));
             }
             EventKind::ModeChanged { mode, native_mode, by } => {
                 let word = mode.map(|mode| mode.to_string()).or_else(|| native_mode.clone()).unwrap_or_default();
-                self.add_beside(Cell::Note(cell::changed("mode", &word, self.other(by).as_ref())));
+                self.note(cell::changed("mode", &word, self.other(by).as_ref()));
             }
-            EventKind::ModelChanged { model, by } => {
-                self.add_beside(Cell::Note(cell::changed("model", model, self.other(by).as_ref())));
-            }
+            EventKind::ModelChanged { model, by } => self.note(cell::changed("model", model, self.other(by).as_ref())),
             // The user knows that they are here.
             EventKind::ClientJoined { client } | EventKind::ClientLeft { client, .. } if self.me.is(client) => {
                 self.me.joined(client);
             }
-            EventKind::ClientJoined { client } => {
-                self.add_beside(Cell::Note(format!("{} joined", who(client))));
-            }
+            EventKind::ClientJoined { client } => self.note(format!("{} joined", who(client))),
             EventKind::ClientLeft { client, reason } => {
                 let why = reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-                self.add_beside(Cell::Note(format!("{} left{why}", who(client))));
+                self.note(format!("{} left{why}", who(client)));
             }
-            EventKind::McpServerStatus(server) => {
-                self.add_beside(Cell::Note(server.summary()));
-            }
-            EventKind::RuleAdded(rule) => {
-                self.add_beside(Cell::Note(rule.added_summary()));
-            }
-            EventKind::RuleRevoked(rule) => {
-                self.add_beside(Cell::Note(rule.revoked_summary()));
-            }
+            EventKind::McpServerStatus(server) => self.note(server.summary()),
+            EventKind::RuleAdded(rule) => self.note(rule.added_summary()),
+            EventKind::RuleRevoked(rule) => self.note(rule.revoked_summary()),
             EventKind::TextRetracted(text) => {
                 self.retract(&text.message_ids);
-                if let Some(message) = &text.message {
-                    self.add_beside(Cell::Note(message.clone()));
-                }
+                text.message.iter().for_each(|message| self.note(message.clone()));
             }
             EventKind::SessionStarted(_)
             | EventKind::TurnStarted { .. }
@@ -408,7 +386,6 @@ impl Transcript {
         });
     }
 
-    /// Shows the edited call, which runs, in place of the original one.
     fn edited(&mut self, id: &ToolId, runs: &EditedCall) {
         let Some(at) = self.tools.get(id).copied() else { return };
         self.change(at, |cell| {

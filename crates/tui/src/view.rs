@@ -3,11 +3,9 @@
 
 mod above;
 mod composer;
-mod keys;
 mod overlay;
 mod question;
 mod status;
-mod title;
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Rect, Size};
@@ -15,7 +13,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
 use self::composer::Field;
-pub(crate) use self::title::title;
+pub(crate) use self::status::title;
 use crate::app::{Model, Overlay};
 use crate::transcript::{COUNTED, Shape, mark};
 use crate::wrap::{cells, width};
@@ -54,14 +52,13 @@ impl Layout {
         Self { size, shape: Shape { columns, rows, theme: model.theme }, middle, status, overlay }
     }
 
-    /// How many lines of the overlay do not fit.
     pub(crate) fn hidden(&self) -> usize {
         self.overlay.as_ref().map_or(0, overlay::Content::hidden)
     }
 
     /// Number of lines of a question's details that do not fit.
     pub(crate) fn hidden_details(&self) -> usize {
-        if let Middle::Question(content) = &self.middle { content.hidden() } else { 0 }
+        if let Middle::Question(content) = &self.middle { content.hidden } else { 0 }
     }
 
     /// Whether the screen is large enough to read a question: users must not allow what they cannot read.
@@ -73,7 +70,7 @@ impl Layout {
 impl Middle {
     fn rows(&self) -> usize {
         match self {
-            Self::Question(content) => content.rows(),
+            Self::Question(content) => content.rows,
             Self::Prompt { above, field } => above.len() + composer::rows(field),
         }
     }
@@ -82,7 +79,7 @@ impl Middle {
 pub(crate) fn view(model: &Model, layout: &Layout, frame: &mut Frame<'_>) {
     let area = frame.area();
     if let (Some(Overlay::Keys { top }), Some(content)) = (&model.overlay, &layout.overlay) {
-        return keys::draw(content, *top, model.theme, frame, area);
+        return overlay::draw_keys(content, *top, model.theme, frame, area);
     }
     let last = cells(layout.status.len()).min(area.height);
     let below = cells(layout.middle.rows() + layout.status.len()).min(area.height);

@@ -5,7 +5,6 @@ use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 
-/// The width of a text in columns.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
 }

@@ -24,7 +24,6 @@ struct Piece {
 }
 
 impl Candidates {
-    /// The commands of a parsed shell command.
     pub(crate) fn of(script: &Script) -> Self {
         let piece = |words: Vec<String>| Piece { words, starts: vec![0], runner: None };
         let words = script.commands.iter().map(|simple| simple.words.iter().map(|word| word.text.clone()).collect());

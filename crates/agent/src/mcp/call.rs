@@ -1,6 +1,7 @@
 //! One call: it waits for its server, reports progress, and ends when it is answered, stopped or timed out.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use multitap_outbound::error_chain;
@@ -15,13 +16,11 @@ use tokio::time::{sleep, timeout};
 
 use super::connect::{Connection, shown};
 use super::elicit::Asker;
-use super::handler::elicitation;
 use super::http;
 use super::outcome::{cut, outcome};
 use super::server::{OwnerRequest, Server, Status};
 use crate::tool::{Outcome, ToolContext};
 
-/// Default time limit of a call.
 const CALL_LIMIT: Duration = Duration::from_secs(600);
 /// Maximum number of times that a server may ask the user before it answers a call.
 const MOST_ROUNDS: usize = 16;
@@ -75,8 +74,8 @@ impl Server {
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         for _ in 0..MOST_ROUNDS {
             let wanted = match self.round(line, tool, params.clone(), context).await? {
-                Round::Over(outcome) => return Ok(outcome),
-                Round::Wants(wanted) => wanted,
+                ControlFlow::Break(outcome) => return Ok(outcome),
+                ControlFlow::Continue(wanted) => wanted,
             };
             let answers = tokio::select! {
                 () = context.stop.cancelled() => return Ok(self.stopped(tool)),
@@ -93,14 +92,15 @@ impl Server {
         Ok(Outcome::failed(format!("{} asked more than {MOST_ROUNDS} questions in one call", self.name)))
     }
 
-    /// One request of a call, and its answer.
+    /// One request of a call, and its answer: the outcome, or what a server of 2026-07-28 needs of the user before it is
+    /// asked the same again.
     async fn round(
         &self,
         Connection { peer, board, asker }: &Connection,
         tool: &str,
         params: CallToolRequestParams,
         context: &ToolContext,
-    ) -> Result<Round, ServiceError> {
+    ) -> Result<ControlFlow<Outcome, InputRequiredResult>, ServiceError> {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let mut asked = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await?;
         let _entry = board.enter(asked.progress_token.clone(), context.progress.clone());
@@ -109,20 +109,20 @@ impl Server {
             answer = &mut asked.rx => answer.map_err(|_| ServiceError::TransportClosed)??,
             () = context.stop.cancelled() => {
                 cancel(asked, "the user stopped it").await;
-                return Ok(Round::Over(self.stopped(tool)));
+                return Ok(ControlFlow::Break(self.stopped(tool)));
             }
             () = too_long(limit, asker) => {
                 cancel(asked, "it took too long").await;
                 let why = format!("{tool} of {} did not answer within {}", self.name, shown(limit));
-                return Ok(Round::Over(Outcome::failed(why)));
+                return Ok(ControlFlow::Break(Outcome::failed(why)));
             }
         };
         match answer {
-            ServerResult::CallToolResult(result) => Ok(Round::Over(outcome(result))),
-            ServerResult::InputRequiredResult(wanted) => Ok(Round::Wants(wanted)),
+            ServerResult::CallToolResult(result) => Ok(ControlFlow::Break(outcome(result))),
+            ServerResult::InputRequiredResult(wanted) => Ok(ControlFlow::Continue(wanted)),
             ServerResult::CreateTaskResult(_) => {
                 let why = format!("{} answers with a task, which is not supported", self.name);
-                Ok(Round::Over(Outcome::failed(why)))
+                Ok(ControlFlow::Break(Outcome::failed(why)))
             }
             _ => Err(ServiceError::UnexpectedResponse),
         }
@@ -155,19 +155,12 @@ impl Server {
     }
 }
 
-/// The outcome of one request of a call.
-enum Round {
-    Over(Outcome),
-    /// The server needs input of the user, and then the same call again (revision 2026-07-28).
-    Wants(InputRequiredResult),
-}
-
 /// Asks the user what a server wants to know. The error names what is not supported.
 async fn answers(asker: &Asker, requests: BTreeMap<String, InputRequest>) -> Result<InputResponses, &'static str> {
     let mut answers = InputResponses::new();
     for (key, request) in requests {
         let answer = match request {
-            InputRequest::Elicitation(request) => asker.ask(elicitation(asker.server(), &request.params)).await,
+            InputRequest::Elicitation(request) => asker.ask(&request.params).await,
             InputRequest::CreateMessage(_) => return Err("an answer of the model"),
             InputRequest::ListRoots(_) => return Err("a list of folders"),
             _ => return Err("something unknown"),

@@ -25,13 +25,10 @@ use super::ServerContext;
 use super::elicit::Asker;
 use super::handler::{Handler, ProgressListeners};
 use super::http;
-use super::pipe::{self, McpPipe, PIPE, StrayOutput};
+use super::pipe::{self, PIPE, StrayOutput};
 
-/// Default limit for a server to start.
 pub(super) const START_LIMIT: Duration = Duration::from_secs(60);
-/// Default limit for a page of tools.
 const LIST_LIMIT: Duration = Duration::from_secs(30);
-/// How long a connection may take to close.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 /// Time until the end of a server is noticed.
 const END_SHOWS: Duration = Duration::from_millis(500);
@@ -70,17 +67,8 @@ struct PipedProgram {
 enum ConnectError {
     /// The server does not know `initialize`, like some servers of the newest revision.
     NoInitialize,
-    /// The server closed the connection.
     Closed,
     Other(String),
-}
-
-/// How a server is reached.
-#[derive(Clone, Copy)]
-enum Transport<'a> {
-    /// The server runs in this process.
-    Pipe(&'a McpPipe),
-    Reach(&'a McpReach),
 }
 
 /// The time limit for a server to be ready.
@@ -100,13 +88,8 @@ pub(super) async fn connect(
     let after = config.timeout.map_or(START_LIMIT, |limit| limit.min(START_LIMIT));
     let limit = Limit { at: Instant::now() + after, after };
     let newest = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
-    let transport = match place.pipes.get(name) {
-        Some(pipe) => Transport::Pipe(pipe),
-        None => Transport::Reach(&config.reach),
-    };
-    let asker = Asker::new(name, place.asks.clone());
-    match connect_by(transport, place, tasks, asker.clone(), ClientLifecycleMode::Initialize, limit).await {
-        Err(ConnectError::NoInitialize) => connect_by(transport, place, tasks, asker, newest, limit).await,
+    match connect_by(name, config, place, tasks, ClientLifecycleMode::Initialize, limit).await {
+        Err(ConnectError::NoInitialize) => connect_by(name, config, place, tasks, newest, limit).await,
         answer => answer,
     }
     .map_err(|why| match why {
@@ -119,22 +102,24 @@ pub(super) async fn connect(
 }
 
 async fn connect_by(
-    transport: Transport<'_>,
+    name: &str,
+    config: &McpServer,
     place: &ServerContext,
     tasks: &TaskTracker,
-    asker: Asker,
     lifecycle: ClientLifecycleMode,
     limit: Limit,
 ) -> Result<Link, ConnectError> {
     let (changed, changes) = mpsc::channel(1);
+    let asker = Asker::new(name, place.asks.clone());
     let handler = Handler { board: ProgressListeners::default(), asker, changed };
-    match transport {
-        Transport::Pipe(pipe) => Ok(Link::new(serve(handler, pipe.connect(), lifecycle, limit).await?, changes, None)),
-        Transport::Reach(McpReach::Http { url, headers }) => {
+    match (place.pipes.get(name), &config.reach) {
+        // It runs in this process.
+        (Some(pipe), _) => Ok(Link::new(serve(handler, pipe.connect(), lifecycle, limit).await?, changes, None)),
+        (None, McpReach::Http { url, headers }) => {
             let transport = http::transport(url, headers).map_err(ConnectError::Other)?;
             Ok(Link::new(serve(handler, transport, lifecycle, limit).await?, changes, None))
         }
-        Transport::Reach(McpReach::Stdio { command, args, env, cwd }) => {
+        (None, McpReach::Stdio { command, args, env, cwd }) => {
             let program = Program {
                 program: command.into(),
                 args: args.iter().map(Into::into).collect(),
@@ -218,7 +203,6 @@ impl Link {
         }
     }
 
-    /// The reason why the connection ended by itself.
     pub(super) async fn why(self) -> String {
         drop(self.service);
         let why = match self.program {
@@ -291,7 +275,6 @@ impl Tools {
     }
 }
 
-/// A duration in words, for messages.
 pub(super) fn shown(time: Duration) -> String {
     if time.subsec_millis() == 0 { format!("{} s", time.as_secs()) } else { format!("{} ms", time.as_millis()) }
 }

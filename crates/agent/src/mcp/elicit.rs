@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use multitap_event::{Elicitation, ElicitationAnswer, QuestionId};
+use rmcp::model::ElicitRequestParams;
 use tokio::sync::{mpsc, oneshot};
 
 /// A message to the owner of the session.
@@ -36,17 +37,15 @@ impl Asker {
         Self { server: server.into(), asks, open: Arc::default() }
     }
 
-    pub(super) fn server(&self) -> &str {
-        &self.server
-    }
-
     /// Whether the user is being asked: the call's timeout is paused meanwhile.
     pub(super) fn is_waiting(&self) -> bool {
         self.open.load(Ordering::Acquire) > 0
     }
 
     /// Asks the user and waits for the answer. Cancelled if the user cannot be asked.
-    pub(super) async fn ask(&self, elicitation: Elicitation) -> ElicitationAnswer {
+    pub(super) async fn ask(&self, asked: &ElicitRequestParams) -> ElicitationAnswer {
+        let params = serde_json::to_value(asked).ok().and_then(|params| params.as_object().cloned());
+        let elicitation = Elicitation::of(&self.server, &params.unwrap_or_default());
         let id = QuestionId::from(uuid::Uuid::now_v7().to_string());
         let (reply, answered) = oneshot::channel();
         // If a server asks faster than questions can be shown, its question is cancelled.

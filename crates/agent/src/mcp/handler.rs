@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use multitap_event::{Elicitation, ElicitationAnswer};
+use multitap_event::ElicitationAnswer;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationCapability, ErrorData,
     FormElicitationCapability, Implementation, ProgressNotificationParam, ProgressToken, ProtocolVersion,
@@ -11,7 +11,6 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
-use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
 use super::elicit::Asker;
@@ -50,7 +49,6 @@ impl ProgressListeners {
     }
 }
 
-/// A call on the board.
 #[derive(Debug)]
 pub(super) struct Entry {
     board: ProgressListeners,
@@ -63,7 +61,6 @@ impl Drop for Entry {
     }
 }
 
-/// Our side of a connection.
 #[derive(Debug, Clone)]
 pub(super) struct Handler {
     pub(super) board: ProgressListeners,
@@ -117,17 +114,8 @@ impl ClientHandler for Handler {
         let answer = tokio::select! {
             // The server withdrew the request, or the connection is gone.
             () = context.ct.cancelled() => ElicitationAnswer::Cancel,
-            answer = self.asker.ask(elicitation(self.asker.server(), &asked)) => answer,
+            answer = self.asker.ask(&asked) => answer,
         };
         serde_json::from_value(answer.result()).map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
-}
-
-/// Translates a server's request to the session's vocabulary.
-pub(super) fn elicitation(server: &str, asked: &ElicitRequestParams) -> Elicitation {
-    let params: Map<String, Value> = match serde_json::to_value(asked) {
-        Ok(Value::Object(params)) => params,
-        Ok(_) | Err(_) => Map::new(),
-    };
-    Elicitation::of(server, &params)
 }

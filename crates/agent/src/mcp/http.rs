@@ -44,7 +44,6 @@ fn header((name, value): (&String, &String)) -> Result<(HeaderName, HeaderValue)
     Ok((key, value))
 }
 
-/// The error with its causes.
 pub(super) fn words(error: &(dyn Error + Send + Sync + 'static)) -> String {
     match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
         Some(StreamableHttpError::Client(error)) => error_chain(error),

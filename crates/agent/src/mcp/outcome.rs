@@ -4,13 +4,11 @@ use multitap_event::Image;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::Value;
 
-use crate::tool::Outcome;
+use crate::tool::{Outcome, cut_before};
 
-/// Most text taken from one answer.
 const MOST_TEXT: usize = 256 * 1024;
 /// Maximum size of an image, in base64.
 const LARGEST_IMAGE: usize = 7 * 1024 * 1024;
-/// Most pictures taken from one answer.
 const MOST_IMAGES: usize = 8;
 /// Picture types that models accept.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -79,17 +77,13 @@ fn shown(content: &Value) -> String {
     if fits(content) { serde_json::to_string_pretty(content).unwrap_or_default() } else { content.to_string() }
 }
 
-/// Whether it is small enough to be shown.
 fn fits(content: &Value) -> bool {
     content.to_string().len() <= MOST_TEXT
 }
 
 pub(super) fn cut(mut text: String) -> String {
     if text.len() > MOST_TEXT {
-        let mut end = MOST_TEXT;
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
+        let end = cut_before(&text, MOST_TEXT);
         let more = text.len() - end;
         text.truncate(end);
         text.push_str(&format!("\n… and {more} more bytes, which were left out"));

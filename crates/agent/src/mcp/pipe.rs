@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use multitap_process::{Child, Exit, Line, Lines, Patience};
-use tokio::io::{AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf, split};
+use tokio::io::{AsyncRead, AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf, split};
 
 /// Capacity of the pipe, each way.
 pub(super) const PIPE: usize = 64 * 1024;
@@ -51,7 +51,6 @@ impl StrayOutput {
         }
     }
 
-    /// The line, in words to append to an error.
     pub(super) fn words(&self) -> String {
         match self.0.get() {
             Some(line) => format!("; its stdout has a line that is not a message: \"{line}\""),
@@ -73,10 +72,7 @@ pub(super) async fn carry(mut child: Child, pipe: DuplexStream, noise: StrayOutp
     child.stop(Patience::default()).await
 }
 
-async fn outward<R>(stdout: &mut Lines<R>, mut to_us: WriteHalf<DuplexStream>, noise: &StrayOutput)
-where
-    R: tokio::io::AsyncRead + Unpin,
-{
+async fn outward(stdout: &mut Lines<impl AsyncRead + Unpin>, mut to_us: WriteHalf<DuplexStream>, noise: &StrayOutput) {
     while let Ok(Some(line)) = stdout.next().await {
         match line {
             Line::Text(line) if line.trim_start().starts_with(['{', '[']) => {
@@ -112,7 +108,6 @@ pub(super) fn ended(exit: &Exit) -> String {
     }
 }
 
-/// The end of its stderr.
 pub(super) fn last_words(exit: &Exit) -> String {
     let surplus = exit.stderr_tail.chars().count().saturating_sub(LAST_WORDS);
     exit.stderr_tail.chars().skip(surplus).collect()

@@ -1,5 +1,6 @@
 //! One server: the task that owns its connection, and the handle through which it is seen and called.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use multitap_event::{McpServer, ToolKind};
@@ -26,7 +27,6 @@ pub(super) struct Server {
     pub(super) wishes: mpsc::Sender<OwnerRequest>,
 }
 
-/// A request to the owner of the connection.
 #[derive(Debug)]
 pub(super) enum OwnerRequest {
     /// Connect, if there is no connection.
@@ -38,7 +38,6 @@ pub(super) enum OwnerRequest {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct State {
     pub(crate) status: Status,
-    /// Why it is not connected.
     pub(crate) error: Option<String>,
     /// The tools; of a disconnected server the last known ones, because a call reconnects it.
     tools: Arc<[Offered]>,
@@ -50,7 +49,6 @@ pub(crate) enum Status {
     #[default]
     Starting,
     Connected,
-    /// The server did not start.
     Failed,
     /// The server was connected, and the connection was lost.
     Disconnected,
@@ -121,11 +119,6 @@ impl Server {
         self.state.borrow().clone()
     }
 
-    pub(super) fn trusted(&self) -> bool {
-        self.config.trust
-    }
-
-    /// Waits while it is starting.
     pub(super) async fn settled(&self) {
         // Without an owner the state changes no more.
         self.state.clone().wait_for(|state| state.status != Status::Starting).await.ok();
@@ -144,12 +137,6 @@ struct Owner {
     stop: CancellationToken,
 }
 
-/// Whether the task continues.
-enum Next {
-    On,
-    Out,
-}
-
 impl Owner {
     async fn run(mut self) {
         let stop = self.stop.clone();
@@ -162,13 +149,13 @@ impl Owner {
             match connected {
                 Ok((link, tools)) => {
                     self.have(link.line.clone(), tools).await;
-                    if let Next::Out = self.keep(link).await {
+                    if self.keep(link).await.is_break() {
                         return;
                     }
                 }
                 Err(why) => self.tell(Status::Failed, Some(why)).await,
             }
-            if let Next::Out = self.wait().await {
+            if self.wait().await.is_break() {
                 return;
             }
         }
@@ -182,20 +169,19 @@ impl Owner {
         }
     }
 
-    /// Serves a connection until it ends.
-    async fn keep(&mut self, mut link: Link) -> Next {
+    async fn keep(&mut self, mut link: Link) -> ControlFlow<()> {
         let stop = self.stop.clone();
         loop {
             tokio::select! {
                 () = stop.cancelled() => {
                     link.close().await;
-                    return Next::Out;
+                    return ControlFlow::Break(());
                 }
                 news = link.news() => match news {
                     ServerEvent::Ended => {
                         let why = link.why().await;
                         self.tell(Status::Disconnected, Some(why)).await;
-                        return Next::On;
+                        return ControlFlow::Continue(());
                     }
                     ServerEvent::Tools => match connect::tools(&link.line.peer, self.config.timeout).await {
                         Ok(tools) => self.have(link.line.clone(), tools).await,
@@ -207,11 +193,11 @@ impl Owner {
                     Some(OwnerRequest::GiveUp(why)) => {
                         link.close().await;
                         self.tell(Status::Disconnected, Some(why)).await;
-                        return Next::On;
+                        return ControlFlow::Continue(());
                     }
                     None => {
                         link.close().await;
-                        return Next::Out;
+                        return ControlFlow::Break(());
                     }
                 },
             }
@@ -219,15 +205,15 @@ impl Owner {
     }
 
     /// Waits until somebody needs a server that is gone.
-    async fn wait(&mut self) -> Next {
+    async fn wait(&mut self) -> ControlFlow<()> {
         let stop = self.stop.clone();
         loop {
             tokio::select! {
-                () = stop.cancelled() => return Next::Out,
+                () = stop.cancelled() => return ControlFlow::Break(()),
                 wish = self.wished.recv() => match wish {
-                    Some(OwnerRequest::Connect) => return Next::On,
+                    Some(OwnerRequest::Connect) => return ControlFlow::Continue(()),
                     Some(OwnerRequest::GiveUp(_)) => {}
-                    None => return Next::Out,
+                    None => return ControlFlow::Break(()),
                 },
             }
         }

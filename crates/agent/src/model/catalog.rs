@@ -22,18 +22,16 @@ pub(crate) fn default(vendor: Vendor) -> &'static str {
 pub(crate) fn vendor_of(model: &str) -> Option<Vendor> {
     let model = model.to_ascii_lowercase();
     let begins = |words: &[&str]| words.iter().any(|word| model.starts_with(word));
-    if begins(&["claude"]) {
-        Some(Vendor::Anthropic)
-    } else if begins(&["gpt-oss"]) {
-        // Open weights, which others serve.
-        None
-    } else if begins(&["gpt", "o1", "o3", "o4", "chatgpt", "codex"]) {
-        Some(Vendor::OpenAi)
-    } else if begins(&["gemini"]) {
-        Some(Vendor::Gemini)
-    } else {
-        None
+    // Others serve the open weights.
+    if begins(&["gpt-oss"]) {
+        return None;
     }
+    let known: [(&[&str], Vendor); 3] = [
+        (&["claude"], Vendor::Anthropic),
+        (&["gpt", "o1", "o3", "o4", "chatgpt", "codex"], Vendor::OpenAi),
+        (&["gemini"], Vendor::Gemini),
+    ];
+    known.into_iter().find(|(words, _)| begins(words)).map(|(_, vendor)| vendor)
 }
 
 /// The model's context window, guessed from its family; rather too small than too large.
@@ -82,7 +80,6 @@ pub(crate) enum Thinking {
     None,
 }
 
-/// How thinking is switched off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Off {
     Never,
@@ -92,7 +89,6 @@ pub(crate) enum Off {
     Omitted,
 }
 
-/// The thinking configuration of a model of Anthropic.
 pub(crate) fn claude_thinking(model: &str) -> Thinking {
     match claude(model) {
         Some(("fable" | "mythos", _)) => Thinking::Adaptive { off: Off::Never },
@@ -105,7 +101,6 @@ pub(crate) fn claude_thinking(model: &str) -> Thinking {
     }
 }
 
-/// The thinking configuration of a model of Google.
 pub(crate) fn gemini_thinking(model: &str) -> Thinking {
     match number_after(model, "gemini-") {
         Some(version) if version >= (3, 0) => Thinking::Adaptive { off: Off::Never },
@@ -124,20 +119,11 @@ pub(crate) fn openai_thinks(model: &str) -> bool {
 
 /// The family and version in a name such as `claude-opus-4-8` or `claude-3-7-sonnet-latest`.
 fn claude(model: &str) -> Option<(&str, (u32, u32))> {
-    let mut words = model.strip_prefix("claude-")?.split('-').peekable();
+    let words = model.strip_prefix("claude-")?.split('-');
     let version = |word: &str| word.parse::<u32>().ok().filter(|_| word.len() <= 2);
-    if let Some(major) = words.peek().and_then(|word| version(word)) {
-        words.next();
-        let minor = words.peek().and_then(|word| version(word));
-        if minor.is_some() {
-            words.next();
-        }
-        return Some((words.next()?, (major, minor.unwrap_or(0))));
-    }
-    let family = words.next()?;
-    let major = words.next().and_then(version)?;
-    let minor = words.next().and_then(version).unwrap_or(0);
-    Some((family, (major, minor)))
+    let family = words.clone().find(|word| version(word).is_none())?;
+    let mut versions = words.filter_map(version);
+    Some((family, (versions.next()?, versions.next().unwrap_or(0))))
 }
 
 /// The version in a name such as `gpt-5.6-sol` or `gpt-4o`.

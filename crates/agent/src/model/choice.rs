@@ -25,7 +25,6 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Settings of one provider.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Provider {
     pub(crate) key: Option<Secret>,
@@ -35,12 +34,8 @@ pub(crate) struct Provider {
 }
 
 /// Settings of all providers. Settings files may fill in what the environment leaves open.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Providers {
-    pub(crate) anthropic: Provider,
-    pub(crate) openai: Provider,
-    pub(crate) gemini: Provider,
-}
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Providers([Provider; Vendor::ALL.len()]);
 
 /// A model cannot be chosen; says what helps.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -65,32 +60,22 @@ impl Providers {
     /// Reads the environment; `lookup` returns a variable's value. An empty value counts as unset.
     pub(crate) fn from_env(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, ChoiceError> {
         let value = |name: &str| lookup(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
-        let provider = |vendor: Vendor| Provider {
-            key: value(vendor.key_var()).map(Secret),
-            base_url: value(vendor.url_var()),
-            api: None,
-        };
-        let mut all = Self {
-            anthropic: provider(Vendor::Anthropic),
-            openai: provider(Vendor::OpenAi),
-            gemini: provider(Vendor::Gemini),
-        };
-        all.gemini.key = all.gemini.key.take().or_else(|| value("GOOGLE_API_KEY").map(Secret));
-        all.openai.api = match value("OPENAI_API").as_deref() {
+        let api = match value("OPENAI_API").as_deref() {
             None => None,
             Some("responses") => Some(Api::Responses),
             Some("chat") => Some(Api::Chat),
             Some(other) => return Err(ChoiceError::UnknownApi(other.to_owned())),
         };
-        Ok(all)
+        let provider = |vendor: Vendor| Provider {
+            key: vendor.key_vars().split(" or ").find_map(value).map(Secret),
+            base_url: value(vendor.url_var()),
+            api: api.filter(|_| vendor == Vendor::OpenAi),
+        };
+        Ok(Self(Vendor::ALL.map(provider)))
     }
 
     pub(crate) fn of(&self, vendor: Vendor) -> &Provider {
-        match vendor {
-            Vendor::Anthropic => &self.anthropic,
-            Vendor::OpenAi => &self.openai,
-            Vendor::Gemini => &self.gemini,
-        }
+        &self.0[vendor as usize]
     }
 
     /// Whether it is usable: there is a key, or it is the user's own server.
@@ -144,7 +129,7 @@ impl Providers {
             return Ok((vendor, asked));
         }
         // A server of the user's own may have models with any name, even with slashes.
-        if self.openai.base_url.is_some() {
+        if self.of(Vendor::OpenAi).base_url.is_some() {
             return Ok((Vendor::OpenAi, asked));
         }
         if let Some((word, rest)) = asked.split_once('/') {
@@ -193,14 +178,11 @@ fn base_url(vendor: Vendor, given: Option<&str>) -> Result<String, ChoiceError> 
     }
     let bare = given.trim_end_matches('/');
     // OpenAI's address is usually written with its version, the others without.
-    let versioned = bare.rsplit('/').next().is_some_and(|last| {
-        let mut letters = last.chars();
-        letters.next() == Some('v') && letters.next().is_some_and(|next| next.is_ascii_digit())
-    });
+    let last = bare.rsplit('/').next().unwrap_or_default();
+    let versioned = last.strip_prefix('v').is_some_and(|rest| rest.starts_with(|next: char| next.is_ascii_digit()));
     Ok(if versioned { format!("{bare}/") } else { format!("{bare}{version}/") })
 }
 
-/// The model that answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Choice {
     Rehearsal,

@@ -6,7 +6,6 @@
 mod decode;
 mod encode;
 mod error;
-mod mark;
 mod options;
 mod tap;
 
@@ -22,14 +21,13 @@ use genai::{Client, Headers, ModelIden, ServiceTarget};
 use multitap_outbound::Endpoint as HttpEndpoint;
 use serde_json::{Value, json};
 
-use self::decode::{Decoder, ReplyEnd};
+use self::decode::Decoder;
 use self::tap::Tap;
 use super::choice::Target;
 use super::vendor::Api;
 use super::{Deltas, ModelError, ModelErrorKind, Reply, Request, catalog};
 use crate::conversation::{Message, Part};
 
-/// Time limit for a connection.
 const CONNECT: Duration = Duration::from_secs(20);
 
 /// One model, ready to be asked.
@@ -53,6 +51,26 @@ enum ThoughtReplay {
     Nothing,
 }
 
+/// Prefix of the signatures of one model: only that model recognises its thought.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Mark(String);
+
+impl Mark {
+    fn of(target: &Target) -> Self {
+        Self(format!("{} ", target.name()))
+    }
+
+    /// A signature with its owner, for the conversation.
+    fn put(&self, signature: &str) -> String {
+        format!("{}{signature}", self.0)
+    }
+
+    /// The signature, if it belongs to this model.
+    fn own<'a>(&self, kept: &'a str) -> Option<&'a str> {
+        kept.strip_prefix(&self.0)
+    }
+}
+
 /// Whether a model that hides its thoughts is asked to summarise them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Summaries {
@@ -71,7 +89,6 @@ impl Live {
         }
     }
 
-    /// The model with its provider, as `--model` takes it.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -86,7 +103,6 @@ impl Live {
         account
     }
 
-    /// Its context window in tokens, if known.
     pub(crate) fn window(&self) -> Option<u64> {
         catalog::window(self.target.vendor, &self.target.model)
     }
@@ -163,7 +179,6 @@ fn client(target: &Target) -> Result<Client, String> {
     Client::builder().with_reqwest(http).build().map_err(|error| error.to_string())
 }
 
-/// Reads a reply to its end.
 async fn read(
     target: &Target,
     mut stream: ChatStream,
@@ -173,8 +188,8 @@ async fn read(
     while let Some(event) = stream.next().await {
         let (pieces, end) = match event {
             Ok(ChatStreamEvent::End(end)) => {
-                let (pieces, end) = decoder.end(end);
-                (pieces, Some(end))
+                let (pieces, reply) = decoder.end(end);
+                (pieces, Some(reply))
             }
             Ok(event) => (decoder.take(event), None),
             Err(error) => {
@@ -186,14 +201,12 @@ async fn read(
         };
         for piece in pieces {
             if deltas.send(piece).await.is_err() {
-                let message = "the reply has no receiver any more".to_owned();
-                return Err(ModelError { kind: ModelErrorKind::Refused, message, status: None, retry_after: None });
+                let gone = "the reply has no receiver any more";
+                return Err(ModelError::new(ModelErrorKind::Refused, gone.to_owned()));
             }
         }
-        match end {
-            Some(ReplyEnd::Whole(reply)) => return Ok(reply),
-            Some(ReplyEnd::Broken) => return Err(error::broken_off(target)),
-            None => {}
+        if let Some(reply) = end {
+            return reply.ok_or_else(|| error::broken_off(target));
         }
     }
     Err(error::broken_off(target))

@@ -18,7 +18,6 @@ use super::{Delta, Deltas, ModelError, ModelErrorKind, Reply, Request};
 use crate::conversation::{Answer, Call, Message};
 use crate::tool::Spec;
 
-/// The model's name.
 pub(crate) const NAME: &str = "rehearsal";
 
 /// Delay between the chunks of `slow N`.
@@ -43,7 +42,6 @@ const RULES: &str = "  run: COMMAND              read PATH                 list 
   slow N                    fail on purpose
 Join steps with \" then \": write hello to a.txt then read a.txt";
 
-/// One action in a reply.
 #[derive(Debug, Clone, PartialEq)]
 enum Act {
     Say(String),
@@ -53,42 +51,29 @@ enum Act {
     Fail,
 }
 
-/// Answers a request by the rules.
 pub(crate) async fn ask(request: Request, deltas: Deltas) -> Result<Reply, ModelError> {
     let mut said = 0;
     for act in acts(&request) {
-        match act {
-            Act::Say(text) => {
-                for piece in pieces(&text) {
-                    said += 1;
-                    send(&deltas, Delta::Text(piece)).await?;
-                }
-            }
-            Act::Think(text) => {
-                for piece in pieces(&text) {
-                    said += 1;
-                    send(&deltas, Delta::Thought(piece)).await?;
-                }
-            }
+        let made: Vec<Delta> = match act {
+            Act::Say(text) => pieces(&text).into_iter().map(Delta::Text).collect(),
+            Act::Think(text) => pieces(&text).into_iter().map(Delta::Thought).collect(),
+            Act::Call(call) => vec![Delta::Call(call)],
             Act::Slow(count) => {
                 for number in 1..=count {
                     said += 1;
                     send(&deltas, Delta::Text(format!("{number} "))).await?;
                     sleep(SLOW).await;
                 }
-            }
-            Act::Call(call) => {
-                said += 1;
-                send(&deltas, Delta::Call(call)).await?;
+                continue;
             }
             Act::Fail => {
-                return Err(ModelError {
-                    kind: ModelErrorKind::Refused,
-                    message: "the rehearsal failed on purpose, as it was told to".to_owned(),
-                    status: None,
-                    retry_after: None,
-                });
+                let why = "the rehearsal failed on purpose, as it was told to";
+                return Err(ModelError::new(ModelErrorKind::Refused, why.to_owned()));
             }
+        };
+        for delta in made {
+            said += 1;
+            send(&deltas, delta).await?;
         }
     }
     let heard = request.messages.iter().map(|message| format!("{message:?}").len() as u64 / 4).sum();
@@ -97,12 +82,8 @@ pub(crate) async fn ask(request: Request, deltas: Deltas) -> Result<Reply, Model
 
 /// The receiver is gone: there is nothing left to send.
 async fn send(deltas: &Deltas, delta: Delta) -> Result<(), ModelError> {
-    deltas.send(delta).await.map_err(|_| ModelError {
-        kind: ModelErrorKind::Connection,
-        message: "the rehearsal has no receiver any more".to_owned(),
-        status: None,
-        retry_after: None,
-    })
+    let gone = "the rehearsal has no receiver any more";
+    deltas.send(delta).await.map_err(|_| ModelError::new(ModelErrorKind::Connection, gone.to_owned()))
 }
 
 /// A text in small pieces, as a model would stream it.
@@ -117,7 +98,6 @@ fn pieces(text: &str) -> Vec<String> {
     pieces
 }
 
-/// The next actions in a conversation.
 fn acts(request: &Request) -> Vec<Act> {
     let messages = &request.messages;
     let Some(at) = messages.iter().rposition(|message| matches!(message, Message::User(_))) else { return Vec::new() };
@@ -223,7 +203,6 @@ fn tool_name(tools: &[Spec], server: &str, tool: &str) -> String {
     tools.iter().find(own).map_or_else(|| format!("mcp__{server}__{tool}"), |spec| spec.name.clone())
 }
 
-/// The result of a tool, shortened.
 fn repeat(answer: &Answer) -> String {
     if answer.failed {
         return format!("That did not work: {}\n", answer.text.trim_end());

@@ -1,6 +1,5 @@
 //! The model providers: their APIs, and the variables with their keys and addresses.
 
-/// A model provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Vendor {
     Anthropic,
@@ -30,24 +29,15 @@ impl Vendor {
         }
     }
 
-    /// The variable of its key.
-    pub(crate) fn key_var(self) -> &'static str {
+    /// The variables of its key, the first that is set counts.
+    pub(crate) fn key_vars(self) -> &'static str {
         match self {
             Self::Anthropic => "ANTHROPIC_API_KEY",
             Self::OpenAi => "OPENAI_API_KEY",
-            Self::Gemini => "GEMINI_API_KEY",
-        }
-    }
-
-    /// All variables of its key, for people.
-    pub(crate) fn key_vars(self) -> &'static str {
-        match self {
-            Self::Anthropic | Self::OpenAi => self.key_var(),
             Self::Gemini => "GEMINI_API_KEY or GOOGLE_API_KEY",
         }
     }
 
-    /// The variable of its address.
     pub(crate) fn url_var(self) -> &'static str {
         match self {
             Self::Anthropic => "ANTHROPIC_BASE_URL",

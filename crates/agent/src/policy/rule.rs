@@ -11,12 +11,10 @@ use crate::command::{Script, quote};
 use crate::job::Access;
 use crate::tools;
 
-/// An allow or block rule.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Rule {
     /// The named tool, with any arguments.
     Tool(String),
-    /// File changes.
     Edits,
     /// Commands that begin with these words.
     Begins(Vec<String>),
@@ -84,7 +82,7 @@ fn named(name: &str) -> Result<Rule, &'static str> {
     if name == EDITS {
         return Ok(Rule::Edits);
     }
-    if tools::NAMES.contains(&name) {
+    if tools::is_own(name) {
         return Ok(Rule::Tool(name.to_owned()));
     }
     let mcp = name.strip_prefix(MCP).unwrap_or(name);
@@ -202,7 +200,6 @@ impl Rule {
     }
 }
 
-/// The host of an address, in lower case.
 pub(super) fn host_of(url: &str) -> Option<String> {
     reqwest::Url::parse(url).ok()?.host_str().map(str::to_ascii_lowercase)
 }

@@ -103,12 +103,11 @@ pub(super) fn always(line: &str) -> Vec<Rule> {
     if script.commands.len() > MANY {
         return exactly();
     }
-    let mut rules = Vec::new();
-    for simple in &script.commands {
-        match beginning(simple) {
-            Some(words) if !rules.contains(&Rule::Begins(words.clone())) => rules.push(Rule::Begins(words)),
-            Some(_) => {}
-            None => return exactly(),
+    let Some(begins) = script.commands.iter().map(beginning).collect::<Option<Vec<_>>>() else { return exactly() };
+    let mut rules: Vec<Rule> = Vec::new();
+    for rule in begins.into_iter().map(Rule::Begins) {
+        if !rules.contains(&rule) {
+            rules.push(rule);
         }
     }
     rules

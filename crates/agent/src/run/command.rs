@@ -6,7 +6,7 @@ use multitap_event::{
 };
 use serde_json::json;
 
-use super::{OwnerGone, Runner, WAITING};
+use super::{OwnerGone, Runner, RunnerParts, WAITING};
 use crate::chat::ChatOwner;
 use crate::conversation::{Call, Conversation, UserText};
 use crate::launch::{choose, providers};
@@ -66,7 +66,7 @@ impl Runner {
             self.by_user = prompt.within.is_none();
             return self.step(Input::Do(Call { id: "user".to_owned(), name, arguments, signature: None })).await;
         }
-        match slash::parse(prompt.text.trim(), &self.own) {
+        match slash::parse(prompt.text.trim(), &self.parts.own) {
             Some(Ok(Slash::Prompt(text))) => {
                 let said = self.expand(UserText { text, images: prompt.images }).await;
                 self.step(Input::Prompt(said)).await
@@ -98,18 +98,18 @@ impl Runner {
             let (mode, most) = (mode.option_word(), most.option_word());
             return Ok(Err(format!("{mode} runs more without asking than {most}, your limit here")));
         }
-        self.policy.mode = mode;
+        self.parts.policy.mode = mode;
         let native_mode = mode.native(AgentType::Builtin).map(|mode| mode.word.to_owned());
         self.tell(EventKind::ModeChanged { mode: Some(mode), native_mode, by: None }).await?;
         Ok(Ok(mode))
     }
 
     async fn set_model(&mut self, name: &str) -> Result<Result<(), String>, OwnerGone> {
-        match choose(Some(name), &self.setup) {
+        match choose(Some(name), &self.parts.setup) {
             Ok(model) => {
                 self.machine.limits.window = model.window();
-                self.model = model;
-                let model = self.model.name().to_owned();
+                self.parts.model = model;
+                let model = self.parts.model.name().to_owned();
                 self.tell(EventKind::ModelChanged { model, by: None }).await?;
                 self.keep_model().await?;
                 Ok(Ok(()))
@@ -121,24 +121,25 @@ impl Runner {
     async fn query(&mut self, what: Query) -> Result<(), OwnerGone> {
         match what {
             Query::Commands => {
-                let commands = Some(slash::table(&self.own));
+                let commands = Some(slash::table(&self.parts.own));
                 let capabilities = AgentCapabilities { commands, ..AgentCapabilities::default() };
                 self.tell(EventKind::Capabilities(capabilities)).await
             }
             Query::Models => {
-                let offered = providers(&self.setup.env).map(|providers| providers.offered(self.model.name()));
+                let (setup, chosen) = (&self.parts.setup, self.parts.model.name());
+                let offered = providers(&setup.env).map(|providers| providers.offered(chosen));
                 let models = offered.unwrap_or_default().into_iter();
                 let models = models.map(|id| AgentModel { id, ..AgentModel::default() }).collect();
                 let capabilities = AgentCapabilities { models: Some(models), ..AgentCapabilities::default() };
                 self.tell(EventKind::Capabilities(capabilities)).await
             }
             Query::McpStatus => {
-                let servers: Vec<_> = self.toolbox.mcp.changes().iter().map(ServerChange::status).collect();
+                let servers: Vec<_> = self.parts.toolbox.mcp.changes().iter().map(ServerChange::status).collect();
                 self.note(SystemSubtype::MCP_STATUS, None, json!({ "mcpServers": servers })).await
             }
             Query::Account => {
                 let message = Some("the built-in agent has no account of its own".to_owned());
-                self.note(SystemSubtype::ACCOUNT, message, self.model.account()).await
+                self.note(SystemSubtype::ACCOUNT, message, self.parts.model.account()).await
             }
             Query::Context => {
                 let used = self.machine.used.unwrap_or_else(|| self.machine.talk.guessed_tokens());
@@ -153,7 +154,7 @@ impl Runner {
 
     async fn slash(&mut self, slash: Slash, within: Option<ApprovalMode>, owner: &ChatOwner) -> Result<(), OwnerGone> {
         let words = match slash {
-            Slash::Help => Ok(slash::help(&self.own)),
+            Slash::Help => Ok(slash::help(&self.parts.own)),
             Slash::Tools => Ok(self.tools()),
             Slash::Mcp => Ok(self.mcp_servers()),
             Slash::MemoryShow => Ok(self.remembered()),
@@ -168,11 +169,11 @@ impl Runner {
                 let call = Call { id: "user".to_owned(), name, arguments, signature: None };
                 return self.step(Input::Do(call)).await;
             }
-            Slash::Model(None) => Ok(format!("The model is {}.\n", self.model.name())),
+            Slash::Model(None) => Ok(format!("The model is {}.\n", self.parts.model.name())),
             Slash::Model(Some(name)) => {
-                self.set_model(&name).await?.map(|()| format!("The model is now {}.\n", self.model.name()))
+                self.set_model(&name).await?.map(|()| format!("The model is now {}.\n", self.parts.model.name()))
             }
-            Slash::Mode(None) => Ok(format!("The approval mode is {}.\n", self.policy.mode.option_word())),
+            Slash::Mode(None) => Ok(format!("The approval mode is {}.\n", self.parts.policy.mode.option_word())),
             Slash::Mode(Some(word)) => {
                 let set = self.set_mode(&word, within).await?;
                 set.map(|mode| format!("The approval mode is now {}.\n", mode.option_word()))
@@ -180,11 +181,12 @@ impl Runner {
             Slash::Compress if self.machine.talk.is_empty() => Ok("There is nothing to summarize yet.\n".to_owned()),
             Slash::Compress => return self.step(Input::Compress).await,
             Slash::ChatSave(name) => {
-                let saved = self.chat_store.save(&name, (owner, &self.folder), &self.chat, &self.machine.talk).await;
+                let RunnerParts { chat_store, chat, folder, .. } = &self.parts;
+                let saved = chat_store.save(&name, (owner, folder), chat, &self.machine.talk).await;
                 saved.map(|()| format!("Kept as {name}.\n")).map_err(|error| error.to_string())
             }
             Slash::ChatList => self.chats(owner).await,
-            Slash::ChatResume(name) => match self.chat_store.load(&name, owner, &self.folder).await {
+            Slash::ChatResume(name) => match self.parts.chat_store.load(&name, owner, &self.parts.folder).await {
                 Ok(talk) => {
                     let count = talk.messages().len();
                     self.take(talk).await?;
@@ -196,7 +198,7 @@ impl Runner {
                 Err("only the owner of this session can delete conversations".to_owned())
             }
             Slash::ChatDelete(name) => {
-                let deleted = self.chat_store.delete(&name, owner, &self.folder).await;
+                let deleted = self.parts.chat_store.delete(&name, owner, &self.parts.folder).await;
                 deleted.map(|()| format!("{name} is gone.\n")).map_err(|error| error.to_string())
             }
             Slash::Stats => Ok(self.stats()),
@@ -216,7 +218,6 @@ impl Runner {
         self.step(Input::Say(words)).await
     }
 
-    /// Continues with another conversation in the same session.
     async fn take(&mut self, talk: Conversation) -> Result<(), OwnerGone> {
         self.machine.talk = talk.clone();
         self.machine.used = None;
@@ -224,7 +225,7 @@ impl Runner {
     }
 
     fn remembered(&self) -> String {
-        match self.memory.text() {
+        match self.parts.memory.text() {
             text if text.is_empty() => "The memory is empty.\n".to_owned(),
             text => format!("{text}\n"),
         }
@@ -232,18 +233,18 @@ impl Runner {
 
     /// Rereads the memory files, on a thread that may block.
     pub(super) async fn remember_again(&mut self) {
-        let home = self.setup.env.get("HOME").map(std::path::PathBuf::from);
-        let (config, folder) = (self.setup.config.clone(), self.folder.clone());
+        let home = self.parts.setup.env.get("HOME").map(std::path::PathBuf::from);
+        let (config, folder) = (self.parts.setup.config.clone(), self.parts.folder.clone());
         let load = move || Memory::load(config.as_deref(), home.as_deref(), &folder);
         match tokio::task::spawn_blocking(load).await {
-            Ok(memory) => self.memory = memory,
+            Ok(memory) => self.parts.memory = memory,
             Err(error) => tracing::warn!(%error, "the memory files could not be read"),
         }
     }
 
     fn tools(&self) -> String {
         let mut text = "Tools:\n".to_owned();
-        for spec in self.toolbox.specs() {
+        for spec in self.parts.toolbox.specs() {
             let first = spec.description.split(". ").next().unwrap_or_default();
             text.push_str(&format!("  {:<24} {}\n", spec.name, first.trim_end_matches('.')));
         }
@@ -251,7 +252,7 @@ impl Runner {
     }
 
     fn mcp_servers(&self) -> String {
-        let servers = self.toolbox.mcp.changes();
+        let servers = self.parts.toolbox.mcp.changes();
         if servers.is_empty() {
             return "No MCP servers. Add them as mcpServers in your settings.\n".to_owned();
         }
@@ -264,7 +265,7 @@ impl Runner {
     }
 
     async fn chats(&self, owner: &ChatOwner) -> Result<String, String> {
-        let names = self.chat_store.list(owner, &self.folder).await.map_err(|error| error.to_string())?;
+        let names = self.parts.chat_store.list(owner, &self.parts.folder).await.map_err(|error| error.to_string())?;
         if names.is_empty() {
             return Ok("There are no saved conversations.\n".to_owned());
         }
@@ -278,7 +279,7 @@ impl Runner {
         format!(
             "Model {}, {input} tokens read and {output} written in this session. The conversation has {} messages, \
              about {used}{window} tokens.\n",
-            self.model.name(),
+            self.parts.model.name(),
             self.machine.talk.messages().len()
         )
     }

@@ -21,11 +21,12 @@ impl Runner {
             for (name, argument) in [("read_file", "absolute_path"), ("list_directory", "path")] {
                 let arguments = json!({ argument: path });
                 let call = Call { id: String::new(), name: name.to_owned(), arguments, signature: None };
-                let Ok(job) = self.toolbox.prepare(&call).await else { continue };
+                let Ok(job) = self.parts.toolbox.prepare(&call).await else { continue };
                 // The user wants it read; a rule may still forbid it.
-                let Ok(job) = self.policy.approve(name, job, Consent::Given) else { continue };
+                let Ok(job) = self.parts.policy.approve(name, job, Consent::Given) else { continue };
                 let (progress, _nobody) = tokio::sync::mpsc::channel(1);
-                let outcome = self.toolbox.run(job, ToolContext { progress, stop: CancellationToken::new() }).await;
+                let outcome =
+                    self.parts.toolbox.run(job, ToolContext { progress, stop: CancellationToken::new() }).await;
                 if outcome.outcome == multitap_event::ToolOutcome::Completed {
                     said.images.extend(outcome.images);
                     texts.push(format!("\n\n--- {path} ---\n{}", outcome.text));

@@ -16,18 +16,18 @@ const KEPT: &str = "The user and the project want you to keep this in mind:";
 
 impl Runner {
     pub(super) fn system_prompt(&self) -> String {
-        let mut parts = vec![self.config.system_prompt.clone().unwrap_or_else(|| WHO.to_owned())];
-        parts.push(format!("The folder is {}. The system is {}.", self.folder.display(), std::env::consts::OS));
-        for dir in &self.config.add_dirs {
+        let mut parts = vec![self.parts.config.system_prompt.clone().unwrap_or_else(|| WHO.to_owned())];
+        parts.push(format!("The folder is {}. The system is {}.", self.parts.folder.display(), std::env::consts::OS));
+        for dir in &self.parts.config.add_dirs {
             parts.push(format!("You may also work in {}.", dir.display()));
         }
-        if self.policy.mode == ApprovalMode::Plan {
+        if self.parts.policy.mode == ApprovalMode::Plan {
             parts.push(PLAN.to_owned());
         }
-        if !self.memory.files.is_empty() {
-            parts.push(format!("{KEPT}\n\n{}", self.memory.text()));
+        if !self.parts.memory.files.is_empty() {
+            parts.push(format!("{KEPT}\n\n{}", self.parts.memory.text()));
         }
-        parts.extend(self.config.append_system_prompt.clone());
+        parts.extend(self.parts.config.append_system_prompt.clone());
         parts.join("\n\n")
     }
 }

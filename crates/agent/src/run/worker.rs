@@ -19,7 +19,6 @@ use crate::turn::{Edited, Input, PreparedCall, Summary};
 /// Most queued pieces of a reply or of a tool's output.
 const PIECES: usize = 64;
 
-/// The request for a summary of the conversation.
 const SUM_UP: &str = "Sum up our conversation so far for yourself, so that you can go on without it: what I want, what \
 was decided and why, which files were read or changed and how, which commands were run and what they gave, what is \
 still open, and what you were about to do. Be complete and short. Write nothing else.";
@@ -49,10 +48,10 @@ impl Runner {
                 Ok(())
             }
             Report::Prepared(id, call, job) => {
-                let spec = self.toolbox.spec(&call.name);
+                let spec = self.parts.toolbox.spec(&call.name);
                 let job = job.map(|job| {
                     let job = if self.by_user { job.by_user() } else { job };
-                    let verdict = self.policy.judge(&call.name, &job);
+                    let verdict = self.parts.policy.judge(&call.name, &job);
                     // Users are not asked about their own calls.
                     let verdict = if self.by_user && verdict == Verdict::Ask { Verdict::Run } else { verdict };
                     (job, verdict)
@@ -68,9 +67,9 @@ impl Runner {
         Request {
             system: self.system_prompt(),
             messages: self.machine.talk.messages().to_vec(),
-            tools: self.toolbox.specs(),
+            tools: self.parts.toolbox.specs(),
             thinking: self.thinking,
-            output_schema: self.config.output_schema.clone(),
+            output_schema: self.parts.config.output_schema.clone(),
         }
     }
 
@@ -122,11 +121,10 @@ impl Runner {
 
     /// The current model. A later change of the model does not affect the request.
     fn asked_model(&mut self) -> Model {
-        self.answering = (self.model.name().to_owned(), self.model.window());
-        self.model.clone()
+        self.answering = (self.parts.model.name().to_owned(), self.parts.model.window());
+        self.parts.model.clone()
     }
 
-    /// Counts the tokens that a model used.
     fn count(&mut self, input: &Input) {
         let usage = match input {
             Input::Replied(Ok(reply)) => reply.usage,
@@ -153,18 +151,15 @@ impl Runner {
     }
 
     pub(super) fn prepare(&mut self, id: ToolId, call: Call) {
-        let (toolbox, to_us) = (self.toolbox.clone(), self.to_us.clone());
-        self.workers.spawn(async move {
-            let job = toolbox.prepare(&call).await.map_err(|error| error.to_string());
-            to_us.send(Report::Prepared(id, call, job)).await.ok();
-        });
+        self.ready(call, |call, job| Report::Prepared(id, call, job));
     }
 
-    pub(super) fn redo(&mut self, id: ToolId, call: Call) {
-        let (toolbox, to_us) = (self.toolbox.clone(), self.to_us.clone());
+    /// Makes a call ready, and reports it.
+    fn ready(&mut self, call: Call, report: impl FnOnce(Call, Result<Job, String>) -> Report + Send + 'static) {
+        let (toolbox, to_us) = (self.parts.toolbox.clone(), self.to_us.clone());
         self.workers.spawn(async move {
             let job = toolbox.prepare(&call).await.map_err(|error| error.to_string());
-            to_us.send(Report::Tool(Input::Redone(id, job))).await.ok();
+            to_us.send(report(call, job)).await.ok();
         });
     }
 
@@ -178,7 +173,7 @@ impl Runner {
     ) -> Result<(), OwnerGone> {
         // Users are not asked about their own calls.
         let consent = if self.by_user { Consent::Given } else { consent };
-        match self.policy.approve(tool, job, consent) {
+        match self.parts.policy.approve(tool, job, consent) {
             Ok(job) => {
                 self.run_job(id, job);
                 Ok(())
@@ -188,7 +183,7 @@ impl Runner {
     }
 
     fn run_job(&mut self, id: ToolId, job: Approved<Job>) {
-        let (toolbox, to_us, stop) = (self.toolbox.clone(), self.to_us.clone(), self.stop.clone());
+        let (toolbox, to_us, stop) = (self.parts.toolbox.clone(), self.to_us.clone(), self.stop.clone());
         self.workers.spawn(async move {
             let (progress, mut reported) = mpsc::channel::<Progress>(PIECES);
             let forward = async {
@@ -206,11 +201,7 @@ impl Runner {
         let judged = match self.machine.edited(&review.decide) {
             Ok((tool, Edited::Job { job, arguments })) => self.judge_edit(&tool, &job, Value::Object(arguments)),
             Ok((_, Edited::Call(call))) => {
-                let (toolbox, to_us) = (self.toolbox.clone(), self.to_us.clone());
-                self.workers.spawn(async move {
-                    let job = toolbox.prepare(&call).await.map_err(|error| error.to_string());
-                    to_us.send(Report::Edited(review, call, job)).await.ok();
-                });
+                self.ready(call, |call, job| Report::Edited(review, call, job));
                 return;
             }
             Err(why) => Err(why),
@@ -220,7 +211,7 @@ impl Runner {
 
     /// A client that edits a call allows the edited call. A call that is denied to everybody stays denied.
     fn judge_edit(&self, tool: &str, job: &Job, arguments: Value) -> Result<EditedCall, String> {
-        if let Verdict::Deny(why) = self.policy.judge(tool, job) {
+        if let Verdict::Deny(why) = self.parts.policy.judge(tool, job) {
             return Err(why);
         }
         let Value::Object(arguments) = arguments else { return Err("its arguments are not a JSON object".to_owned()) };
@@ -230,16 +221,16 @@ impl Runner {
     /// Turns an "always" answer into a rule.
     pub(super) async fn always(&mut self, option: &OptionId, tool: &str, job: &Job) -> Result<(), OwnerGone> {
         // Do not run what has been denied meanwhile.
-        if matches!(self.policy.judge(tool, job), Verdict::Deny(_)) {
+        if matches!(self.parts.policy.judge(tool, job), Verdict::Deny(_)) {
             return Ok(());
         }
-        let Some(always) = self.policy.answered(option, tool, job) else { return Ok(()) };
+        let Some(always) = self.parts.policy.answered(option, tool, job) else { return Ok(()) };
         if !always.save {
             return Ok(());
         }
         for rule in always.rules {
             let rule = rule.to_string();
-            let saved = match &self.setup.save {
+            let saved = match &self.parts.setup.save {
                 Some(save) => save(&rule),
                 None => Err("there is no settings file to save it in".to_owned()),
             };

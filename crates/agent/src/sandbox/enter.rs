@@ -21,12 +21,11 @@ const FILES: ABI = ABI::V3;
 const TCP: ABI = ABI::V4;
 /// Devices that every program may write to, since nothing is stored there.
 const DEVICES: [&str; 6] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
-/// Shared memory.
 const SHARED_MEMORY: &str = "/dev/shm";
 
 const NOTHING: Option<&str> = None;
 
-/// The parsed command line.
+#[derive(Default)]
 struct SandboxArgs {
     enforced: Enforced,
     write: Vec<PathBuf>,
@@ -52,13 +51,7 @@ pub(super) fn enter(mut args: impl Iterator<Item = OsString>) -> String {
 
 impl SandboxArgs {
     fn read(args: &mut impl Iterator<Item = OsString>) -> Result<Self, String> {
-        let mut orders = Self {
-            enforced: Enforced { files: FileAccess::Open, network: NetworkAccess::Open },
-            write: Vec::new(),
-            hide: Vec::new(),
-            protect: Vec::new(),
-            program: OsString::new(),
-        };
+        let mut orders = Self::default();
         while let Some(option) = args.next() {
             let Some(value) = args.next() else { return Err(format!("no value for {}", option.display())) };
             match option.to_str() {

@@ -3,11 +3,8 @@
 use std::future::{pending, ready};
 use std::pin::Pin;
 
-use multitap_event::{
-    EventKind, Timestamp, ToolCompleted, ToolId, ToolKind, ToolOutcome, ToolProgress, ToolStarted, TurnEnd, TurnId,
-    TurnStatus,
-};
-use serde_json::{Map, Value};
+use multitap_event::{EventKind, Timestamp, ToolId, ToolKind, ToolStarted, TurnEnd, TurnId, TurnStatus};
+use serde_json::Map;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -16,7 +13,6 @@ use crate::policy::{Consent, Policy};
 use crate::tool::{Outcome, Progress, ToolContext};
 use crate::tools::shell::{NAME, Shell};
 
-/// Most queued pieces of output.
 const PIECES: usize = 64;
 
 /// A running shell command. It only makes progress while [`news`] is polled.
@@ -89,13 +85,11 @@ impl RunningCommand {
     }
 
     fn reported(&self, progress: Progress) -> EventKind {
-        EventKind::ToolProgress(ToolProgress {
-            output: progress.output,
-            progress: progress.share,
-            message: progress.message,
-            elapsed_ms: Some(Timestamp::now().millis_since(self.began)),
-            ..ToolProgress::of(self.tool_id.clone())
-        })
+        progress.event(self.tool_id.clone(), self.elapsed())
+    }
+
+    fn elapsed(&self) -> u64 {
+        Timestamp::now().millis_since(self.began)
     }
 
     /// Stops the command; the first reason wins. Its output so far is still reported.
@@ -106,29 +100,18 @@ impl RunningCommand {
         }
     }
 
-    /// The final events.
     pub(super) fn end(mut self, outcome: Outcome) -> Vec<EventKind> {
         let mut reported = Vec::new();
         // The last output may have come with the end.
         while let Ok(progress) = self.progress.try_recv() {
             reported.push(self.reported(progress));
         }
-        let Outcome { outcome, text, exit_code, .. } = outcome;
-        let success = outcome == ToolOutcome::Completed;
-        let duration_ms = Some(Timestamp::now().millis_since(self.began));
-        reported.push(EventKind::ToolCompleted(ToolCompleted {
-            tool_id: self.tool_id,
-            success,
-            outcome,
-            result: success.then(|| Value::String(text.clone())),
-            error: (!success).then(|| text.clone()),
-            exit_code,
-            duration_ms,
-        }));
+        let elapsed = self.elapsed();
+        reported.push(outcome.completed(self.tool_id, elapsed));
         reported.push(EventKind::TurnCompleted(TurnEnd {
             turn_id: Some(self.turn_id),
-            duration_ms,
-            text: Some(text),
+            duration_ms: Some(elapsed),
+            text: Some(outcome.text),
             num_turns: Some(0),
             ..TurnEnd::of(self.status)
         }));

@@ -23,7 +23,6 @@ const ALL: usize = 64 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct UnseenCommands {
     frames: VecDeque<String>,
-    /// How many earlier commands were dropped.
     left_out: usize,
 }
 

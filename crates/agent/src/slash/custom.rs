@@ -12,7 +12,6 @@ const MOST_COMMANDS: usize = 500;
 const LONGEST_DESCRIPTION: usize = 500;
 /// The largest expanded prompt: a template may contain its arguments many times.
 const LARGEST_PROMPT: usize = 16 * 1024 * 1024;
-/// Placeholders for the arguments.
 const ARGUMENTS: [&str; 2] = ["$ARGUMENTS", "{{args}}"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]

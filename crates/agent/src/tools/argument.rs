@@ -2,21 +2,45 @@
 //!
 //! For `deserialize_with`. Anything else is refused, in words that say what was expected.
 
-use std::fmt;
-
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, SeqAccess, Unexpected, Visitor};
+use serde::de::{Deserializer, Error};
+use serde_json::Value;
 
 use crate::workspace::walk::Ignored;
 
 /// A non-negative whole number, or nothing.
 pub(super) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    deserializer.deserialize_any(Whole)
+    let value = Value::deserialize(deserializer)?;
+    let number = match &value {
+        Value::Null => return Ok(None),
+        Value::Number(number) => number.as_u64().or_else(|| number.as_f64().and_then(of_float)),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    number.map(Some).ok_or_else(|| D::Error::custom(format!("invalid value: {value}, expected a whole number from 0")))
+}
+
+fn of_float(number: f64) -> Option<u64> {
+    // Above this, a float cannot represent every whole number.
+    let is_whole = number.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&number);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole and in range")]
+    is_whole.then_some(number as u64)
 }
 
 /// A list of strings, or nothing.
 pub(super) fn strings<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    deserializer.deserialize_any(Strings)
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "invalid type, expected a list of strings")]
+    enum Strings {
+        Many(Vec<String>),
+        One(String),
+        Nothing(()),
+    }
+    Ok(match Strings::deserialize(deserializer)? {
+        Strings::Many(strings) => strings,
+        Strings::One(string) => vec![string],
+        Strings::Nothing(()) => Vec::new(),
+    })
 }
 
 /// File filters that the model groups in an object.
@@ -29,68 +53,6 @@ pub(super) struct Filtering {
 pub(super) fn ignored(by_itself: Option<bool>, group: Option<Filtering>) -> Ignored {
     let respect = by_itself.or(group.and_then(|group| group.respect_git_ignore));
     if respect.unwrap_or(true) { Ignored::Skip } else { Ignored::Show }
-}
-
-struct Whole;
-
-impl<'de> Visitor<'de> for Whole {
-    type Value = Option<u64>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a whole number from 0")
-    }
-
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
-        Ok(Some(number))
-    }
-
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Self::Value, E> {
-        let number = u64::try_from(number).map_err(|_| E::invalid_value(Unexpected::Signed(number), &self))?;
-        Ok(Some(number))
-    }
-
-    fn visit_f64<E: Error>(self, number: f64) -> Result<Self::Value, E> {
-        // Above this, a float cannot represent every whole number.
-        if number.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&number) {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole and in range")]
-            return Ok(Some(number as u64));
-        }
-        Err(E::invalid_value(Unexpected::Float(number), &self))
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        text.trim().parse().map(Some).map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-}
-
-struct Strings;
-
-impl<'de> Visitor<'de> for Strings {
-    type Value = Vec<String>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of strings")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(vec![text.to_owned()])
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-        let mut strings = Vec::new();
-        while let Some(item) = items.next_element()? {
-            strings.push(item);
-        }
-        Ok(strings)
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(Vec::new())
-    }
 }
 
 #[cfg(test)]

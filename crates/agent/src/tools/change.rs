@@ -12,7 +12,6 @@ use tokio_util::sync::CancellationToken;
 use super::BadCall;
 use super::ending::Ending;
 use super::files::Files;
-use crate::diff::unified;
 use crate::job::Access;
 use crate::seen::Stamp;
 use crate::tool::Outcome;
@@ -20,7 +19,6 @@ use crate::workspace::Inside;
 use crate::workspace::open::{OpenError, open};
 use crate::workspace::put::{ExpectedContent, PutError, put};
 
-/// Larger files cannot be edited.
 const LARGEST_TEXT: u64 = 4 * 1024 * 1024;
 /// Above this size only the diff is shown.
 const LARGEST_SHOWN: usize = 1024 * 1024;
@@ -30,22 +28,18 @@ pub(super) const LARGEST_MADE: usize = 16 * 1024 * 1024;
 const MOST_TOLD: usize = 4000;
 
 /// A file as it is before a change.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Target {
+    /// The path as the model named it, to be resolved once more.
     named: String,
     pub(super) shown: String,
     file: Inside,
     pub(super) held: ExpectedContent,
 }
 
-/// A change that is ready to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Change {
-    /// The path as the model named it, to be resolved once more.
-    named: String,
-    shown: String,
-    file: Inside,
-    held: ExpectedContent,
+    target: Target,
     after: String,
     /// The message for the model when it is made.
     done: String,
@@ -74,14 +68,21 @@ impl Target {
         Ok(Self { named: path.to_owned(), shown, file, held })
     }
 
-    /// The change to this new content.
     pub(super) fn change(self, after: String, done: String) -> Result<Change, BadCall> {
-        let Self { named, shown, file, held } = self;
-        if held == ExpectedContent::Text(after.clone()) {
+        if self.held == ExpectedContent::Text(after.clone()) {
+            let shown = self.shown;
             return Err(BadCall(format!("{shown} holds exactly this already: there is nothing to change")));
         }
-        let sides = Box::new(ChangePreview::of(&shown, &held, &after));
-        Ok(Change { named, shown, file, held, after, done, meant: None, sides })
+        let sides = Box::new(ChangePreview::of(&self, &after));
+        Ok(Change { target: self, after, done, meant: None, sides })
+    }
+
+    /// A text with the line endings of the file.
+    pub(super) fn fitted(&self, content: String) -> String {
+        match &self.held {
+            ExpectedContent::Text(before) => Ending::of(before).fit(&content),
+            ExpectedContent::Nothing | ExpectedContent::Other(_) => content,
+        }
     }
 }
 
@@ -103,24 +104,24 @@ fn held(file: File) -> io::Result<(ExpectedContent, Stamp)> {
 
 impl Change {
     pub(crate) fn title(&self) -> String {
-        match self.held {
-            ExpectedContent::Nothing => format!("Create {}", self.shown),
-            ExpectedContent::Text(_) | ExpectedContent::Other(_) => format!("Change {}", self.shown),
+        match self.target.held {
+            ExpectedContent::Nothing => format!("Create {}", self.target.shown),
+            ExpectedContent::Text(_) | ExpectedContent::Other(_) => format!("Change {}", self.target.shown),
         }
     }
 
     /// The path as the model named it.
     pub(crate) fn named(&self) -> &str {
-        &self.named
+        &self.target.named
     }
 
     pub(crate) fn access(&self) -> Access<'_> {
-        Access::Change { file: self.file.path() }
+        Access::Change { file: self.target.file.path() }
     }
 
     pub(crate) fn details(&self) -> Details {
         let ChangePreview { before, after, diff } = ChangePreview::clone(&self.sides);
-        Details::FileEdit { file_path: self.file.path().display().to_string(), before, after, diff }
+        Details::FileEdit { file_path: self.target.file.path().display().to_string(), before, after, diff }
     }
 
     /// The content can be edited if the question shows it.
@@ -128,36 +129,28 @@ impl Change {
         if self.sides.after.is_some() { vec![Edit::NewContent] } else { Vec::new() }
     }
 
-    /// The same change with the user's content.
     pub(crate) fn with_content(self, content: String) -> Self {
-        let after = self.fitted(content);
+        let after = self.target.fitted(content);
         let meant = Some(self.meant.unwrap_or(self.after));
-        let sides = Box::new(ChangePreview::of(&self.shown, &self.held, &after));
+        let sides = Box::new(ChangePreview::of(&self.target, &after));
         Self { after, meant, sides, ..self }
     }
 
-    fn fitted(&self, content: String) -> String {
-        match &self.held {
-            ExpectedContent::Text(before) => Ending::of(before).fit(&content),
-            ExpectedContent::Nothing | ExpectedContent::Other(_) => content,
-        }
-    }
-
     pub(super) fn run(self, files: &Files, stop: &CancellationToken) -> Outcome {
-        let shown = &self.shown;
+        let shown = &self.target.shown;
         if stop.is_cancelled() {
             return Outcome::cancelled(format!("{shown} was not written: the turn was stopped"));
         }
-        if files.workspace.resolve(&self.named).ok().as_ref() != Some(&self.file) {
-            let named = &self.named;
+        if files.workspace.resolve(&self.target.named).ok().as_ref() != Some(&self.target.file) {
+            let named = &self.target.named;
             return Outcome::failed(format!("{named} leads to another file now: nothing was written"));
         }
-        if self.held == ExpectedContent::Text(self.after.clone()) {
+        if self.target.held == ExpectedContent::Text(self.after.clone()) {
             return Outcome::done(format!("{shown} was left as it is: the user took the change out."));
         }
-        match put(&self.file, &self.held, self.after.as_bytes()) {
+        match put(&self.target.file, &self.target.held, self.after.as_bytes()) {
             Ok(()) => {
-                files.seen.note(self.file.path(), Stamp::holding(self.after.as_bytes()));
+                files.seen.note(self.target.file.path(), Stamp::holding(self.after.as_bytes()));
                 self.made()
             }
             Err(PutError::Changed) => Outcome::failed(format!(
@@ -174,8 +167,8 @@ impl Change {
         };
         let ChangePreview { before, after, diff } = *self.sides;
         let change = FileChange {
-            file_path: self.file.path().display().to_string(),
-            change_type: match self.held {
+            file_path: self.target.file.path().display().to_string(),
+            change_type: match self.target.held {
                 ExpectedContent::Nothing => FileChangeType::Created,
                 ExpectedContent::Text(_) | ExpectedContent::Other(_) => FileChangeType::Modified,
             },
@@ -189,7 +182,7 @@ impl Change {
     }
 
     fn told_of_the_users(&self, meant: &str) -> String {
-        let diff = unified(&self.shown, Some(meant), &self.after);
+        let diff = unified(&self.target.shown, Some(meant), &self.after);
         if diff.is_empty() {
             return String::new();
         }
@@ -209,7 +202,7 @@ struct ChangePreview {
 }
 
 impl ChangePreview {
-    fn of(shown: &str, held: &ExpectedContent, after: &str) -> Self {
+    fn of(Target { shown, held, .. }: &Target, after: &str) -> Self {
         let (before, diff) = match held {
             ExpectedContent::Nothing => (None, Some(unified(shown, None, after))),
             ExpectedContent::Text(before) => (Some(before), Some(unified(shown, Some(before), after))),
@@ -222,5 +215,28 @@ impl ChangePreview {
             return Self { before: None, after: None, diff };
         }
         Self { before: before.cloned(), after: Some(after.to_owned()), diff }
+    }
+}
+
+/// The diff from `before` (`None`: the file does not exist yet) to `after`, with Git's headers; empty if they are
+/// equal.
+fn unified(path: &str, before: Option<&str>, after: &str) -> String {
+    if before == Some(after) {
+        return String::new();
+    }
+    let path = path.trim_start_matches('/');
+    let from = if before.is_some() { format!("a/{path}") } else { "/dev/null".to_owned() };
+    multitap_diff::unified(&from, before.unwrap_or_default(), &format!("b/{path}"), after)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_file_comes_from_nowhere() {
+        assert_eq!(unified("/a.txt", None, "x\n"), "--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+x\n");
+        assert_eq!(unified("a.txt", Some("x\n"), "y\n"), "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-x\n+y\n");
+        assert_eq!(unified("a.txt", Some("x\n"), "x\n"), "");
     }
 }

@@ -7,7 +7,6 @@ const MARK: char = '\u{feff}';
 /// How a text marks its beginning and its line ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ending {
-    /// Whether the file begins with a byte order mark.
     mark: bool,
     /// Every line ends in `\r\n`.
     crlf: bool,

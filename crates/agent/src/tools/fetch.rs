@@ -16,11 +16,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::BadCall;
-use crate::tool::{Outcome, Progress, Spec, ToolContext};
+use crate::tool::{Outcome, Progress, Spec, ToolContext, cut_before};
 
 pub(crate) const NAME: &str = "web_fetch";
 
-/// Most addresses in one call.
 const MOST_URLS: usize = 10;
 /// Most bytes read of one answer.
 const MOST_BYTES: usize = 2 * 1024 * 1024;
@@ -38,7 +37,6 @@ pub(super) struct Arguments {
     urls: Vec<String>,
 }
 
-/// Pages to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fetch {
     pub(crate) urls: Vec<String>,
@@ -150,7 +148,6 @@ fn client(screen: &Screen, url: &Url) -> Result<Client, String> {
     screen.apply_without_proxy(builder).build().map_err(causes)
 }
 
-/// A page that was read.
 struct Page {
     /// Where it was found after redirects.
     url: Url,
@@ -162,8 +159,7 @@ struct Page {
 impl Page {
     fn reported(&self, asked: &str, most: usize) -> String {
         let moved = if self.url.as_str() == asked { String::new() } else { format!(" (moved to {})", self.url) };
-        let end = most.min(self.text.len());
-        let end = (0..=end).rev().find(|end| self.text.is_char_boundary(*end)).unwrap_or_default();
+        let end = cut_before(&self.text, most);
         let cut = if self.cut || end < self.text.len() { "\n[… the rest is left out …]" } else { "" };
         format!("{asked}{moved}:\n\n{}{cut}", self.text[..end].trim())
     }
@@ -198,7 +194,6 @@ async fn page(screen: &Screen, url: &str) -> Result<Page, String> {
     Err(format!("it redirects more than {MOST_REDIRECTS} times"))
 }
 
-/// The host without `www.`.
 fn site(url: &Url) -> Option<&str> {
     url.host_str().map(|host| host.strip_prefix("www.").unwrap_or(host))
 }

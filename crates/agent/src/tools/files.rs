@@ -3,9 +3,16 @@
 
 use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
-use super::BadCall;
+use super::glob::Glob;
+use super::list::List;
+use super::read::Read;
+use super::read_many::ReadMany;
+use super::search::Search;
+use super::{BadCall, arguments};
+use crate::conversation::Call;
 use crate::seen::Seen;
 use crate::tool::{Outcome, ToolContext};
 use crate::workspace::{Inside, Workspace};
@@ -41,14 +48,14 @@ impl Files {
     /// Prepares a call on a thread that may block.
     pub(super) async fn prepare<A, T>(
         &self,
-        arguments: A,
+        call: &Call,
         prepare: fn(&Self, A) -> Result<T, BadCall>,
     ) -> Result<T, BadCall>
     where
-        A: Send + 'static,
+        A: DeserializeOwned + Send + 'static,
         T: Send + 'static,
     {
-        let files = self.clone();
+        let (files, arguments) = (self.clone(), arguments(call)?);
         let prepared = tokio::task::spawn_blocking(move || prepare(&files, arguments)).await;
         prepared.unwrap_or_else(|broke| Err(BadCall(format!("the tool broke off: {broke}"))))
     }
@@ -68,10 +75,44 @@ impl Files {
     }
 }
 
+/// The read-only file tools: they differ only in what they show.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum FileTool {
+    Read(Read),
+    ReadMany(ReadMany),
+    List(List),
+    Glob(Glob),
+    Search(Search),
+}
+
+impl FileTool {
+    pub(crate) fn title(&self) -> String {
+        match self {
+            Self::Read(read) => read.title(),
+            Self::ReadMany(read) => read.title(),
+            Self::List(list) => list.title(),
+            Self::Glob(glob) => glob.title(),
+            Self::Search(search) => search.title(),
+        }
+    }
+
+    pub(super) fn run(self, files: &Files, stop: &CancellationToken) -> Outcome {
+        match self {
+            Self::Read(read) => read.run(files, stop),
+            Self::ReadMany(read) => read.run(files, stop),
+            Self::List(list) => list.run(stop),
+            Self::Glob(glob) => glob.run(files, stop),
+            Self::Search(search) => search.run(files, stop),
+        }
+    }
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use std::path::PathBuf;
 
+    use multitap_outbound::Screen;
+    use multitap_process::Keeper;
     use serde_json::Value;
     use tempfile::TempDir;
     use tokio::sync::mpsc;
@@ -79,8 +120,25 @@ pub(super) mod tests {
     use super::*;
     use crate::conversation::Call;
     use crate::job::Job;
+    use crate::mcp::Servers;
     use crate::tool::ToolContext;
     use crate::tools::Toolbox;
+    use crate::tools::shell::{Shell, Surroundings};
+
+    impl Toolbox {
+        /// Tools for these files and nothing else.
+        pub(crate) fn new(files: Files) -> Self {
+            let shell = Shell::new(Surroundings {
+                folders: Vec::new(),
+                keeper: Keeper::Group,
+                environment: Vec::new(),
+                hidden_env: Vec::new(),
+                private: PathBuf::new(),
+                sandbox: None,
+            });
+            Self { files, shell, web: Screen::public(), memory: None, mcp: Servers::default() }
+        }
+    }
 
     /// A workspace in a folder of its own, and the tools over it.
     pub(crate) struct Scene {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::BadCall;
 use crate::conversation::Call;
-use crate::mcp::{McpTool, Servers};
+use crate::mcp::Servers;
 
 /// A call to a server.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,13 +19,12 @@ pub(crate) struct Mcp {
 
 /// The call, if a server has the tool.
 pub(super) fn prepare(servers: &Servers, call: &Call) -> Option<Result<Mcp, BadCall>> {
-    let McpTool { server, tool, trusted } = servers.find(&call.name)?;
-    let arguments = match &call.arguments {
-        Value::Null => Ok(Map::new()),
-        Value::Object(arguments) => Ok(arguments.clone()),
+    let mcp = servers.find(&call.name)?;
+    Some(match &call.arguments {
+        Value::Null => Ok(mcp),
+        Value::Object(arguments) => Ok(Mcp { arguments: arguments.clone(), ..mcp }),
         other => Err(BadCall(format!("the arguments of {} must be a JSON object, not: {other}", call.name))),
-    };
-    Some(arguments.map(|arguments| Mcp { server, tool, arguments, trusted }))
+    })
 }
 
 impl Mcp {

@@ -71,8 +71,8 @@ pub(crate) struct ReadMany {
 #[derive(Debug, Clone, PartialEq)]
 enum Choice {
     File(Inside),
-    Folder(Inside),
-    Pattern(Inside, Pattern),
+    /// All files in it, or those that fit.
+    Folder(Inside, Option<Pattern>),
 }
 
 pub(super) fn spec() -> Spec {
@@ -116,7 +116,7 @@ pub(super) fn prepare(files: &Files, arguments: Arguments) -> Result<ReadMany, B
 fn choose(files: &Files, path: &str, wanted: &mut Vec<Choice>) -> Result<(), BadCall> {
     let is_pattern = path.contains(['*', '?', '[', '{']);
     match files.place(path) {
-        Ok(place) if place.path().is_dir() => wanted.push(Choice::Folder(place)),
+        Ok(place) if place.path().is_dir() => wanted.push(Choice::Folder(place, None)),
         // A file may be called `[id].ts`.
         Ok(place) if !is_pattern || place.path().is_file() => wanted.push(Choice::File(place)),
         Err(outside) if !is_pattern => return Err(outside),
@@ -124,7 +124,7 @@ fn choose(files: &Files, path: &str, wanted: &mut Vec<Choice>) -> Result<(), Bad
             for place in files.workspace.places() {
                 let whole = place.path().to_str().and_then(|place| path.strip_prefix(place)?.strip_prefix('/'));
                 let pattern = Pattern::for_path(whole.unwrap_or(path), Case::Heed)?;
-                wanted.push(Choice::Pattern(place, pattern));
+                wanted.push(Choice::Folder(place, Some(pattern)));
             }
         }
     }
@@ -148,15 +148,14 @@ impl ReadMany {
                     }
                     continue;
                 }
-                Choice::Folder(place) => (place, None),
-                Choice::Pattern(place, pattern) => (place, Some(pattern)),
+                Choice::Folder(place, pattern) => (place, pattern),
             };
             for found in Walk::new(place, self.ignored, self.depth) {
                 if stop.is_cancelled() {
                     return stopped();
                 }
                 let Ok(below) = found.place.path().strip_prefix(place.path()) else { continue };
-                let fits = pattern.is_none_or(|pattern| pattern.fits(below));
+                let fits = pattern.as_ref().is_none_or(|pattern| pattern.fits(below));
                 let without = self.without.iter().chain(&self.seldom).any(|pattern| pattern.fits(below));
                 if found.kind == Kind::File && fits && !without && done.insert(found.place.path().to_owned()) {
                     all.read(files, &found.place, stop);

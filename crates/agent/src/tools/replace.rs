@@ -32,7 +32,6 @@ pub(super) struct Arguments {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expected {
     Exactly(usize),
-    /// At least once.
     Any,
 }
 

@@ -21,13 +21,9 @@ use crate::workspace::walk::{Depth, Ignored, Walk};
 
 pub(crate) const NAME: &str = "search_file_content";
 
-/// Most matching lines that are shown.
 const MOST_MATCHES: usize = 500;
-/// Most bytes that are shown.
 const MOST_BYTES: usize = 64 * 1024;
-/// Most characters of one line.
 const LONGEST_LINE: usize = 500;
-/// Most lines of context.
 const MOST_CONTEXT: u64 = 20;
 /// Memory for one file; longer lines are not searched.
 const MOST_MEMORY: usize = 8 * 1024 * 1024;
@@ -58,7 +54,6 @@ pub(crate) struct Search {
     ignored: Ignored,
 }
 
-/// The pattern that a line must contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SearchPattern {
     text: String,

@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use multitap_event::{Details, ToolKind};
-use multitap_process::{Child, Exit, Keeper, Patience, Program, SpawnError, StdinMode, spawn};
+use multitap_event::{Details, ToolKind, ToolOutcome};
+use multitap_outbound::error_chain;
+use multitap_process::{Child, Exit, Keeper, Patience, Program, StdinMode, spawn};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::time::{Instant, sleep_until};
@@ -29,7 +30,6 @@ pub(crate) const NAME: &str = "run_shell_command";
 
 /// Default time limit of a command.
 const TIME: Duration = Duration::from_secs(120);
-/// Largest time limit.
 const MOST_TIME: u64 = 600;
 /// Time limit of the user's own commands, which the user watches and can stop.
 const USERS_TIME: Duration = Duration::from_secs(24 * 60 * 60);
@@ -53,7 +53,6 @@ pub(crate) struct Surroundings {
     pub(crate) keeper: Keeper,
     /// Added to the user's own environment.
     pub(crate) environment: Vec<(String, String)>,
-    /// Variables hidden from commands.
     pub(crate) hidden_env: Vec<String>,
     /// A temporary folder of the session, for the output of background commands.
     pub(crate) private: PathBuf,
@@ -64,7 +63,6 @@ pub(crate) struct Surroundings {
 #[derive(Debug, Clone)]
 pub(crate) struct Shell {
     surroundings: Arc<Surroundings>,
-    /// The shell program.
     shell: &'static str,
     background: Arc<Background>,
 }
@@ -82,7 +80,6 @@ pub(super) struct Arguments {
     background: bool,
 }
 
-/// A command, ready to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Command {
     pub(crate) command: String,
@@ -145,7 +142,6 @@ impl Command {
         Self { time: USERS_TIME, ..self }
     }
 
-    /// The job with another command.
     pub(crate) fn with_command(self, command: String) -> Self {
         Self { command, ..self }
     }
@@ -195,7 +191,6 @@ impl Shell {
         Ok(Command { command, directory, description, time, background })
     }
 
-    /// Runs a shell command that the user typed.
     pub(crate) async fn run_line(&self, line: Approved<Job>, context: ToolContext) -> Outcome {
         match line.into_inner() {
             Job::Shell(command) => self.run(command, context).await,
@@ -211,7 +206,7 @@ impl Shell {
         };
         let child = match started {
             Ok(child) => child,
-            Err(error) => return Outcome::failed(format!("the shell could not be started: {}", with_source(&error))),
+            Err(error) => return Outcome::failed(format!("the shell could not be started: {}", error_chain(&error))),
         };
         match command.background {
             true => self.background.take(child, &self.surroundings.private).await,
@@ -259,49 +254,24 @@ fn inside(folders: &[PathBuf], directory: Option<&Path>) -> Result<PathBuf, BadC
     Ok(real)
 }
 
-fn with_source(error: &SpawnError) -> String {
-    match error {
-        SpawnError::Other { source, .. } => format!("{error}: {source}"),
-        SpawnError::Missing(_) | SpawnError::NotExecutable(_) | SpawnError::NoSuchFolder(_) => error.to_string(),
-    }
-}
-
-/// Why watching a command ended.
-enum WatchEnd {
-    Done(Exit),
-    TimeIsUp,
-    Cancelled,
-    Unreadable(std::io::Error),
-}
-
 /// Reports the output until the command ends or is ended.
 async fn watch(mut child: Child, time: Duration, context: &ToolContext) -> Outcome {
     let mut output = Output::default();
-    let end = {
-        let over = sleep_until(Instant::now() + time);
-        tokio::select! {
-            () = context.stop.cancelled() => WatchEnd::Cancelled,
-            () = over => WatchEnd::TimeIsUp,
-            read = reported(&mut child, &mut output, context) => read.map_or_else(WatchEnd::Unreadable, WatchEnd::Done),
+    let over = sleep_until(Instant::now() + time);
+    let (outcome, why) = tokio::select! {
+        () = context.stop.cancelled() => (ToolOutcome::Cancelled, "the user stopped it".to_owned()),
+        () = over => {
+            let seconds = time.as_secs_f64();
+            let why = format!("it was stopped: it took longer than {seconds} s (timeout sets another limit)");
+            (ToolOutcome::Failed, why)
         }
+        read = reported(&mut child, &mut output, context) => match read {
+            Ok(exit) => return ended(&output, &exit),
+            Err(error) => (ToolOutcome::Failed, format!("its output could not be read: {error}")),
+        },
     };
-    match end {
-        WatchEnd::Done(exit) => ended(&output, &exit),
-        WatchEnd::TimeIsUp => {
-            child.stop(PATIENCE).await;
-            let why =
-                format!("it was stopped: it took longer than {} s (timeout sets another limit)", time.as_secs_f64());
-            Outcome::failed(output.text(&why))
-        }
-        WatchEnd::Cancelled => {
-            child.stop(PATIENCE).await;
-            Outcome::cancelled(output.text("the user stopped it"))
-        }
-        WatchEnd::Unreadable(error) => {
-            child.stop(PATIENCE).await;
-            Outcome::failed(output.text(&format!("its output could not be read: {error}")))
-        }
-    }
+    child.stop(PATIENCE).await;
+    Outcome { outcome, ..Outcome::done(output.text(&why)) }
 }
 
 /// Reports output, and waits for the exit: a command may close its output and run on.
@@ -316,7 +286,7 @@ async fn tell(child: &mut Child, output: &mut Output, context: &ToolContext) -> 
     let (mut next, mut next_note) = (Instant::now(), Instant::now());
     loop {
         let due = async {
-            match output.waiting() {
+            match output.waiting.len() {
                 0 => std::future::pending().await,
                 _ => sleep_until(next).await,
             }
@@ -331,13 +301,13 @@ async fn tell(child: &mut Child, output: &mut Output, context: &ToolContext) -> 
             None => {}
         }
         let now = Instant::now();
-        if read == Some(0) || output.waiting() >= PIECE || (output.waiting() > 0 && now >= next) {
+        if read == Some(0) || output.waiting.len() >= PIECE || (!output.waiting.is_empty() && now >= next) {
             next = now + OFTEN;
             say(context, Progress { output: output.take(), ..Progress::default() }).await;
         }
-        if output.not_shown() > 0 && (read == Some(0) || now >= next_note) {
+        if output.not_shown > 0 && (read == Some(0) || now >= next_note) {
             next_note = now + SELDOM;
-            let message = format!("{} bytes more are not shown", output.not_shown());
+            let message = format!("{} bytes more are not shown", output.not_shown);
             say(context, Progress { message: Some(message), ..Progress::default() }).await;
         }
         if read == Some(0) {

@@ -28,7 +28,6 @@ const LARGEST_PICTURE: u64 = 5 * 1024 * 1024;
 /// The range of requested lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LineRange {
-    /// Lines to leave out before them.
     pub(super) skip: u64,
     pub(super) lines: u64,
     pub(super) bytes: usize,
@@ -59,7 +58,6 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Whether there are lines after these.
     pub(super) fn goes_on(&self) -> bool {
         self.total.is_none_or(|total| self.skipped + self.lines < total)
     }

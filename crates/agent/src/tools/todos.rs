@@ -17,11 +17,13 @@ pub(crate) struct Todos {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 struct Todo {
     description: String,
-    status: Status,
+    #[serde(with = "Status")]
+    status: TodoStatus,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+/// How models spell [`TodoStatus`].
+#[derive(Deserialize)]
+#[serde(remote = "TodoStatus", rename_all = "snake_case")]
 enum Status {
     Pending,
     InProgress,
@@ -49,7 +51,7 @@ pub(super) fn spec() -> Spec {
 }
 
 pub(super) fn prepare(todos: Todos) -> Result<Todos, BadCall> {
-    let under_way = todos.todos.iter().filter(|todo| todo.status == Status::InProgress).count();
+    let under_way = todos.todos.iter().filter(|todo| todo.status == TodoStatus::InProgress).count();
     if under_way > 1 {
         return Err(BadCall(format!("{under_way} steps are in progress: one at a time")));
     }
@@ -66,16 +68,7 @@ impl Todos {
     }
 
     pub(super) fn run(self) -> Outcome {
-        let item = |todo: Todo| TodoItem {
-            text: todo.description,
-            status: match todo.status {
-                Status::Pending => TodoStatus::Pending,
-                Status::InProgress => TodoStatus::InProgress,
-                Status::Completed => TodoStatus::Completed,
-                Status::Cancelled => TodoStatus::Cancelled,
-            },
-            id: None,
-        };
+        let item = |Todo { description: text, status }| TodoItem { text, status, id: None };
         let items: Vec<_> = self.todos.into_iter().map(item).collect();
         let text = if items.is_empty() { "The plan is empty." } else { "The plan is written down." };
         Outcome { todos: Some(TodoList { items, explanation: None }), ..Outcome::done(text) }

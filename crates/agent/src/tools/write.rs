@@ -6,7 +6,6 @@ use serde_json::json;
 
 use super::BadCall;
 use super::change::{Change, Target};
-use super::ending::Ending;
 use super::files::Files;
 use crate::tool::Spec;
 use crate::workspace::put::ExpectedContent;
@@ -37,10 +36,7 @@ pub(super) fn spec() -> Spec {
 
 pub(super) fn prepare(files: &Files, arguments: Arguments) -> Result<Change, BadCall> {
     let target = Target::find(files, &arguments.file_path)?;
-    let after = match &target.held {
-        ExpectedContent::Text(before) => Ending::of(before).fit(&arguments.content),
-        ExpectedContent::Nothing | ExpectedContent::Other(_) => arguments.content,
-    };
+    let after = target.fitted(arguments.content);
     let verb = if target.held == ExpectedContent::Nothing { "Created" } else { "Wrote" };
     let lines = match after.lines().count() {
         1 => "1 line".to_owned(),

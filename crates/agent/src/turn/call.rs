@@ -3,19 +3,18 @@
 use std::collections::VecDeque;
 
 use multitap_event::{
-    ChoiceKind, Decide, Denial, Details, EventKind, Question, QuestionId, Timestamp, ToolCompleted, ToolId, ToolKind,
-    ToolOutcome, ToolProgress, ToolStarted, TurnStatus, Withdrawal,
+    ChoiceKind, Decide, Denial, Details, EventKind, FileChange, Question, QuestionId, Timestamp, ToolId, ToolKind,
+    ToolOutcome, ToolStarted, TurnStatus, Withdrawal,
 };
 use serde_json::{Map, Value};
 
-use super::{Effect, Machine, Phase, PreparedCall, STOPPED, StepContext};
+use super::{Effect, Machine, Phase, PreparedCall, STOPPED, Step};
 use crate::conversation::{Answer, Call, Message};
 use crate::job::Job;
 use crate::policy::{Consent, Verdict};
 use crate::question::{answer, question};
 use crate::tool::{Outcome, Progress};
 
-/// The state of a reply's calls.
 #[derive(Debug, Default)]
 pub(super) struct CallBatch {
     /// Whether the user made the call, not the model.
@@ -33,11 +32,11 @@ pub(super) struct Active {
     tool_id: ToolId,
     call: Call,
     began: Timestamp,
-    /// Whether `toolStarted` was emitted.
     reported: bool,
     asked: Option<(Question, Job)>,
     runs: bool,
-    /// The MCP server that it calls.
+    /// It is being prepared again, with arguments of the user's.
+    has_new_arguments: bool,
     server: Option<String>,
     /// Open requests of the MCP server to the user.
     pub(super) elicited: Vec<Question>,
@@ -50,13 +49,6 @@ pub(crate) enum Edited {
     Job { job: Box<Job>, arguments: Map<String, Value> },
     /// Another call of the same tool, which has to be prepared.
     Call(Call),
-}
-
-/// The work that a stopped turn still waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Remaining {
-    Nothing,
-    Tools,
 }
 
 impl CallBatch {
@@ -77,7 +69,6 @@ impl CallBatch {
         self.active.iter_mut().find(|active| asks(active))
     }
 
-    /// The running call of this server.
     pub(super) fn running_of(&mut self, server: &str) -> Option<&mut Active> {
         self.active.iter_mut().find(|active| active.runs && active.server.as_deref() == Some(server))
     }
@@ -100,7 +91,7 @@ impl Machine {
     }
 
     /// Starts the calls that can start, and asks the model again when all calls have answers.
-    pub(super) fn next_calls(&mut self, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
+    pub(super) fn next_calls(&mut self, step: &mut Step<'_>) {
         let looks = std::mem::take(&mut self.read_only);
         let may_begin = |work: &CallBatch| {
             let next = &work.later.front()?.1;
@@ -112,16 +103,17 @@ impl Machine {
             while may_begin(work).is_some()
                 && let Some((place, call)) = work.later.pop_front()
             {
-                let tool_id = ToolId::from((now.id)());
-                out.push(Effect::Prepare(tool_id.clone(), call.clone()));
+                let tool_id = ToolId::from((step.id)());
+                step.out.push(Effect::Prepare(tool_id.clone(), call.clone()));
                 work.active.push(Active {
                     place,
                     tool_id,
                     call,
-                    began: now.at,
+                    began: step.at,
                     reported: false,
                     asked: None,
                     runs: false,
+                    has_new_arguments: false,
                     server: None,
                     elicited: Vec::new(),
                 });
@@ -133,11 +125,11 @@ impl Machine {
             return;
         }
         let users = work.users;
-        self.keep_answers(out);
-        if users { self.end(TurnStatus::Completed, None, None, now, out) } else { self.ask(now, out) }
+        self.keep_answers(step);
+        if users { self.end(TurnStatus::Completed, None, None, step) } else { self.ask(step) }
     }
 
-    fn keep_answers(&mut self, out: &mut Vec<Effect>) {
+    fn keep_answers(&mut self, step: &mut Step<'_>) {
         let Some(work) = self.work() else { return };
         let mut answers = std::mem::take(&mut work.answers);
         answers.sort_by_key(|(place, _)| *place);
@@ -155,74 +147,78 @@ impl Machine {
             turn.text = Some(text);
         }
         self.used = None;
-        self.keep(message, out);
+        self.keep(message, step);
     }
 
-    pub(super) fn ready(
-        &mut self,
-        id: &ToolId,
-        readied: PreparedCall,
-        now: &mut StepContext<'_>,
-        out: &mut Vec<Effect>,
-    ) {
-        let Some(active) = self.work().and_then(|work| work.find(id)).filter(|active| !active.reported) else { return };
-        active.reported = true;
+    pub(super) fn ready(&mut self, id: &ToolId, readied: PreparedCall, step: &mut Step<'_>) {
+        let Some(active) = self.work().and_then(|work| work.find(id)) else { return };
+        if std::mem::take(&mut active.has_new_arguments) {
+            // The user gave them, and so consents.
+            return match readied.job {
+                Ok((job, _)) => step.out.push(run(active, job, Consent::Given)),
+                Err(why) => self.done(id, Outcome::failed(why), step),
+            };
+        }
+        if std::mem::replace(&mut active.reported, true) {
+            return;
+        }
         active.runs = matches!(readied.job, Ok((_, Verdict::Run)));
         let PreparedCall { kind, server, job } = readied;
         active.server.clone_from(&server);
         let title = job.as_ref().ok().map(|(job, _)| job.title());
-        out.push(Effect::Tell(started(active, kind, server, title)));
+        step.tell(started(active, kind, server, title));
         match job {
-            Ok((job, Verdict::Run)) => out.push(run(active, job, Consent::Unasked)),
+            Ok((job, Verdict::Run)) => step.out.push(run(active, job, Consent::Unasked)),
             Ok((job, Verdict::Ask)) => {
-                let question = question(QuestionId::from((now.id)()), id.clone(), &active.call.name, &job);
+                let question = question(QuestionId::from((step.id)()), id.clone(), &active.call.name, &job);
                 active.asked = Some((question.clone(), job));
-                out.push(Effect::Tell(EventKind::PermissionAsked(question)));
+                step.tell(EventKind::PermissionAsked(question));
             }
-            Ok((_, Verdict::Deny(why))) => self.done(id, Outcome::denied(why), now, out),
-            Err(why) => self.done(id, Outcome::failed(why), now, out),
+            Ok((_, Verdict::Deny(why))) => self.done(id, Outcome::denied(why), step),
+            Err(why) => self.done(id, Outcome::failed(why), step),
         }
     }
 
     /// An answer that the owner of the session has validated.
-    pub(super) fn decided(&mut self, decide: &Decide, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
+    pub(super) fn decided(&mut self, decide: &Decide, step: &mut Step<'_>) {
         let Some(active) = self.work().and_then(|work| work.asking(&decide.question_id)) else { return };
         let Some((question, job)) = active.asked.take() else { return };
         let (id, call) = (active.tool_id.clone(), active.call.clone());
         let Ok(choice) = question.check(decide) else {
             // An option that was not offered approves nothing.
-            return self.done(&id, Outcome::denied("the answer did not fit the question"), now, out);
+            return self.done(&id, Outcome::denied("the answer did not fit the question"), step);
         };
         if choice.kind.rejects() {
             let why = match decide.feedback.as_deref().filter(|words| !words.is_empty()) {
                 Some(words) => format!("the user said no: {words}"),
                 None => "the user said no".to_owned(),
             };
-            return self.done(&id, Outcome::denied(why), now, out);
+            return self.done(&id, Outcome::denied(why), step);
         }
         if matches!(question.details, Details::Input { .. }) {
-            return self.done(&id, Outcome::done(answer(&question, decide)), now, out);
+            return self.done(&id, Outcome::done(answer(&question, decide)), step);
         }
         // An edit is allowed once, so a rule is always about the original job.
         if choice.kind == ChoiceKind::AllowAlways && !decide.is_edited() {
             let (option, tool) = (decide.option_id.clone(), call.name.clone());
-            out.push(Effect::Always { option, tool, job: job.clone() });
+            step.out.push(Effect::Always { option, tool, job: job.clone() });
         }
         let edited = match edit(&call, job, decide) {
             Ok(edited) => edited,
-            Err(why) => return self.done(&id, Outcome::denied(why), now, out),
+            Err(why) => return self.done(&id, Outcome::denied(why), step),
         };
         let Some(active) = self.work().and_then(|work| work.find(&id)) else { return };
         active.runs = true;
         match edited {
             Edited::Job { job, arguments } => {
                 active.call.arguments = Value::Object(arguments);
-                out.push(run(active, *job, Consent::Given));
+                step.out.push(run(active, *job, Consent::Given));
             }
             // Other arguments make another call: prepare it from the start.
             Edited::Call(call) => {
                 active.call.arguments.clone_from(&call.arguments);
-                out.push(Effect::Redo(id, call));
+                active.has_new_arguments = true;
+                step.out.push(Effect::Prepare(id, call));
             }
         }
     }
@@ -235,72 +231,51 @@ impl Machine {
         Ok((call.name.clone(), edit(&call, job, decide)?))
     }
 
-    /// The user gave a call other arguments.
-    pub(super) fn redone(
-        &mut self,
-        id: &ToolId,
-        job: Result<Job, String>,
-        now: &mut StepContext<'_>,
-        out: &mut Vec<Effect>,
-    ) {
-        let Some(active) = self.work().and_then(|work| work.find(id)) else { return };
-        match job {
-            Ok(job) => out.push(run(active, job, Consent::Given)),
-            Err(why) => self.done(id, Outcome::failed(why), now, out),
-        }
-    }
-
     pub(super) fn runs(&mut self, id: &ToolId) -> bool {
         self.work().and_then(|work| work.find(id)).is_some_and(|active| active.runs)
     }
 
-    pub(super) fn progress(&mut self, id: &ToolId, progress: Progress, now: &StepContext<'_>, out: &mut Vec<Effect>) {
+    pub(super) fn progress(&mut self, id: &ToolId, progress: Progress, step: &mut Step<'_>) {
         let Some(active) = self.work().and_then(|work| work.find(id)) else { return };
-        out.push(Effect::Tell(EventKind::ToolProgress(ToolProgress {
-            output: progress.output,
-            progress: progress.share,
-            message: progress.message,
-            elapsed_ms: Some(now.at.millis_since(active.began)),
-            ..ToolProgress::of(id.clone())
-        })));
+        step.tell(progress.event(id.clone(), step.at.millis_since(active.began)));
     }
 
-    pub(super) fn done(&mut self, id: &ToolId, outcome: Outcome, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
+    pub(super) fn done(&mut self, id: &ToolId, outcome: Outcome, step: &mut Step<'_>) {
         let Some(work) = self.work() else { return };
         let Some(at) = work.active.iter().position(|active| active.tool_id == *id) else { return };
         let mut active = work.active.remove(at);
-        active.withdraw_elicited("the call is over", out);
+        active.withdraw_elicited("the call is over", step);
         let denial = (outcome.outcome == ToolOutcome::Denied).then(|| denial(&active));
-        let answer = tell(&active, outcome, now, out);
+        let answer = tell(&active, outcome, step);
         work.answers.push((active.place, answer));
         let nothing_left = work.active.is_empty();
         let Some(turn) = &mut self.turn else { return };
         turn.denials.extend(denial);
         match &turn.stage {
             Phase::Stopping(_) if nothing_left => {
-                self.keep_answers(out);
-                self.stopped(now, out);
+                self.keep_answers(step);
+                self.stopped(step);
             }
             Phase::Stopping(_) => {}
             Phase::Working(_) | Phase::Asking { .. } | Phase::Waiting { .. } | Phase::SummingUp { .. } => {
-                self.next_calls(now, out);
+                self.next_calls(step);
             }
         }
     }
 
-    /// Ends every call that does not run yet. Running ones were asked to stop, and still report.
-    pub(super) fn stop_calls(&mut self, now: &mut StepContext<'_>, out: &mut Vec<Effect>) -> Remaining {
-        let Some(work) = self.work() else { return Remaining::Nothing };
+    /// Ends every call that does not run yet. Returns whether there are others: those were asked to stop, and still report.
+    pub(super) fn stop_calls(&mut self, step: &mut Step<'_>) -> bool {
+        let Some(work) = self.work() else { return false };
         let (running, idle) = std::mem::take(&mut work.active).into_iter().partition(|active| active.runs);
         work.active = running;
-        work.active.iter_mut().for_each(|active| active.withdraw_elicited("the turn was cancelled", out));
+        work.active.iter_mut().for_each(|active| active.withdraw_elicited("the turn was cancelled", step));
         for active in idle {
             if let Some((question, _)) = &active.asked {
                 let (question_id, reason) = (question.question_id.clone(), Some("the turn was cancelled".to_owned()));
-                out.push(Effect::Tell(EventKind::PermissionWithdrawn(Withdrawal { question_id, reason })));
+                step.tell(EventKind::PermissionWithdrawn(Withdrawal { question_id, reason }));
             }
             let answer = if active.reported {
-                tell(&active, Outcome::cancelled(STOPPED), now, out)
+                tell(&active, Outcome::cancelled(STOPPED), step)
             } else {
                 active.call.unanswered(STOPPED)
             };
@@ -310,24 +285,24 @@ impl Machine {
             work.answers.push((place, call.unanswered(STOPPED)));
         }
         if work.active.is_empty() {
-            self.keep_answers(out);
-            return Remaining::Nothing;
+            self.keep_answers(step);
+            return false;
         }
         let work = std::mem::take(work);
         if let Some(turn) = &mut self.turn {
             turn.stage = Phase::Stopping(work);
         }
-        Remaining::Tools
+        true
     }
 
     /// Reports calls that did not stop in time as cancelled.
-    pub(super) fn give_up_calls(&mut self, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
+    pub(super) fn give_up_calls(&mut self, step: &mut Step<'_>) {
         let Some(work) = self.work() else { return };
         for active in std::mem::take(&mut work.active) {
-            let answer = tell(&active, Outcome::cancelled("it did not stop in time"), now, out);
+            let answer = tell(&active, Outcome::cancelled("it did not stop in time"), step);
             work.answers.push((active.place, answer));
         }
-        self.keep_answers(out);
+        self.keep_answers(step);
     }
 }
 
@@ -340,12 +315,11 @@ fn edit(call: &Call, job: Job, decide: &Decide) -> Result<Edited, String> {
     if let Some(input) = decide.new_input.clone() {
         return Ok(Edited::Call(Call { arguments: Value::Object(input), ..call.clone() }));
     }
-    let mut arguments = call.arguments.as_object().cloned().unwrap_or_default();
-    let Some(content) = decide.new_content.clone() else {
-        return Ok(Edited::Job { job: Box::new(job), arguments });
+    let arguments = call.arguments.as_object().cloned().unwrap_or_default();
+    let (job, arguments) = match decide.new_content.clone() {
+        Some(content) => job.with_content(content, arguments)?,
+        None => (job, arguments),
     };
-    let job = job.with_content(content.clone()).map_err(|error| error.to_string())?;
-    job.put_content(&mut arguments, content);
     Ok(Edited::Job { job: Box::new(job), arguments })
 }
 
@@ -370,23 +344,15 @@ fn denial(active: &Active) -> Denial {
 }
 
 /// Reports how a call ended; returns the answer for the model.
-fn tell(active: &Active, outcome: Outcome, now: &StepContext<'_>, out: &mut Vec<Effect>) -> Answer {
-    let Outcome { outcome, text, images, result, exit_code, changes, todos } = outcome;
-    let tool_id = active.tool_id.clone();
-    for change in changes {
-        let tool_id = Some(tool_id.clone());
-        out.push(Effect::Tell(EventKind::FileChanged(multitap_event::FileChange { tool_id, ..change })));
+fn tell(active: &Active, outcome: Outcome, step: &mut Step<'_>) -> Answer {
+    let tool_id = &active.tool_id;
+    let completed = outcome.completed(tool_id.clone(), step.at.millis_since(active.began));
+    for change in outcome.changes {
+        step.tell(EventKind::FileChanged(FileChange { tool_id: Some(tool_id.clone()), ..change }));
     }
-    out.extend(todos.map(|todos| Effect::Tell(EventKind::TodoList(todos))));
-    let success = outcome == ToolOutcome::Completed;
-    out.push(Effect::Tell(EventKind::ToolCompleted(ToolCompleted {
-        tool_id,
-        success,
-        outcome,
-        result: result.or_else(|| success.then(|| Value::String(text.clone()))),
-        error: (!success).then(|| text.clone()),
-        exit_code,
-        duration_ms: Some(now.at.millis_since(active.began)),
-    })));
-    Answer { id: active.call.id.clone(), name: active.call.name.clone(), text, images, failed: !success }
+    outcome.todos.into_iter().for_each(|todos| step.tell(EventKind::TodoList(todos)));
+    step.tell(completed);
+    let failed = outcome.outcome != ToolOutcome::Completed;
+    let Call { id, name, .. } = active.call.clone();
+    Answer { id, name, text: outcome.text, images: outcome.images, failed }
 }

@@ -9,16 +9,12 @@ use crate::model::Delta;
 #[derive(Debug)]
 pub(super) struct Gathered {
     id: MessageId,
-    parts: Vec<Part>,
+    pub(super) parts: Vec<Part>,
 }
 
 impl Gathered {
     pub(super) fn new(id: MessageId) -> Self {
         Self { id, parts: Vec::new() }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.parts.is_empty()
     }
 
     /// Handles a piece; returns its event.
@@ -87,14 +83,6 @@ impl Gathered {
     }
 
     pub(super) fn calls(&self) -> Vec<Call> {
-        let call = |part: &Part| match part {
-            Part::Call(call) => Some(call.clone()),
-            Part::Text { .. } | Part::Thought { .. } => None,
-        };
-        self.parts.iter().filter_map(call).collect()
-    }
-
-    pub(super) fn into_parts(self) -> Vec<Part> {
-        self.parts
+        self.parts.iter().filter_map(Part::call).cloned().collect()
     }
 }

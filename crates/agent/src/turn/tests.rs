@@ -221,7 +221,7 @@ fn an_edit_is_another_job_and_no_rule() {
                 assert_eq!(arguments["command"], "echo bye");
                 assert_eq!(table.effects, [Effect::Run { id, tool, job: *job, consent: Consent::Given }]);
             }
-            Edited::Call(call) => assert_eq!(table.effects, [Effect::Redo(id, call)]),
+            Edited::Call(call) => assert_eq!(table.effects, [Effect::Prepare(id, call)]),
         }
         // With an option that makes a rule it does not fit.
         let mut table = working(&["change"]);

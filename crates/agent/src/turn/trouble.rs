@@ -5,116 +5,91 @@ use std::time::Duration;
 use multitap_event::{AgentError, AgentErrorKind, AgentType, EventKind, MessageId, Retry, TurnStatus};
 
 use super::reply::Gathered;
-use super::{Effect, Machine, Phase, RetryOf, StepContext, Turn};
+use super::{Effect, Machine, Phase, RetryOf, Step, Turn};
 use crate::conversation::Message;
 use crate::model::{ModelError, ModelErrorKind};
 
-/// Attempts before the turn fails.
 pub(super) const ATTEMPTS: u32 = 5;
 
 impl Machine {
-    /// Handles a model request that failed or broke off.
-    pub(super) fn failed(&mut self, error: ModelError, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
+    pub(super) fn failed(&mut self, error: ModelError, step: &mut Step<'_>) {
         let Some(turn) = &mut self.turn else { return };
         let Phase::Asking { attempt, gathered } = &mut turn.stage else { return };
         let attempt = *attempt;
         if error.passes() && attempt < ATTEMPTS {
             // An interrupted reply is requested again: none of its calls has run.
-            out.extend(gathered.retracted().map(Effect::Tell));
-            return self.wait(error, attempt, RetryOf::Ask, now, out);
+            step.out.extend(gathered.retracted().map(Effect::Tell));
+            return self.wait(error, attempt, RetryOf::Ask, step);
         }
-        if error.kind == ModelErrorKind::TooLong && gathered.is_empty() && !turn.summed {
+        if error.kind == ModelErrorKind::TooLong && gathered.parts.is_empty() && !turn.summed {
             turn.summed = true;
-            turn.stage = Phase::SummingUp { attempt: 1 };
-            out.push(Effect::SumUp);
-            return;
+            return turn.sum_up(1, step);
         }
-        self.break_off("the reply broke off", out);
-        out.push(Effect::Tell(reported(&error)));
-        self.end(TurnStatus::Failed, None, Some(error.message), now, out);
+        self.break_off("the reply broke off", step);
+        step.tell(reported(&error));
+        self.end(TurnStatus::Failed, None, Some(error.message), step);
     }
 
-    pub(super) fn not_summed(
-        &mut self,
-        error: ModelError,
-        attempt: u32,
-        now: &mut StepContext<'_>,
-        out: &mut Vec<Effect>,
-    ) {
+    pub(super) fn not_summed(&mut self, error: ModelError, attempt: u32, step: &mut Step<'_>) {
         if error.passes() && attempt < ATTEMPTS {
-            return self.wait(error, attempt, RetryOf::SumUp, now, out);
+            return self.wait(error, attempt, RetryOf::SumUp, step);
         }
-        out.push(Effect::Tell(reported(&error)));
+        step.tell(reported(&error));
         let why = match &self.turn {
             Some(turn) if turn.compress => format!("the conversation could not be summarized: {}", error.message),
             _ => format!("the conversation is too long and could not be summarized: {}", error.message),
         };
-        self.end(TurnStatus::Failed, None, Some(why), now, out);
+        self.end(TurnStatus::Failed, None, Some(why), step);
     }
 
-    fn wait(&mut self, error: ModelError, attempt: u32, then: RetryOf, now: &StepContext<'_>, out: &mut Vec<Effect>) {
+    fn wait(&mut self, error: ModelError, attempt: u32, then: RetryOf, step: &mut Step<'_>) {
         let Some(turn) = &mut self.turn else { return };
-        let delay = error.retry_after.unwrap_or_else(|| back_off(attempt, now.jitter));
+        let delay = error.retry_after.unwrap_or_else(|| back_off(attempt, step.jitter));
         turn.stage = Phase::Waiting { attempt, then };
-        out.push(Effect::Tell(EventKind::Retry(Retry {
+        step.tell(EventKind::Retry(Retry {
             attempt,
             max_attempts: Some(ATTEMPTS - 1),
             delay_ms: Some(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX)),
             status_code: error.status,
             reason: Some(error.message),
-        })));
-        out.push(Effect::Wait(delay));
+        }));
+        step.out.push(Effect::Wait(delay));
     }
 
-    /// Ends the turn as failed, with the reason.
-    pub(super) fn fail(&mut self, native: Option<&str>, why: String, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
+    pub(super) fn fail(&mut self, native: Option<&str>, why: String, step: &mut Step<'_>) {
         let reported = AgentError::new(AgentErrorKind::Unknown, why.clone()).of(AgentType::Builtin);
-        out.push(Effect::Tell(EventKind::Error(reported)));
-        self.end(TurnStatus::Failed, native, Some(why), now, out);
+        step.tell(EventKind::Error(reported));
+        self.end(TurnStatus::Failed, native, Some(why), step);
     }
 
     /// Stores the part of the reply that arrived, with an answer to every call in it.
-    pub(super) fn break_off(&mut self, why: &str, out: &mut Vec<Effect>) {
+    pub(super) fn break_off(&mut self, why: &str, step: &mut Step<'_>) {
         let Some(Turn { stage: Phase::Asking { gathered, .. }, .. }) = &mut self.turn else { return };
         let gathered = std::mem::replace(gathered, Gathered::new(MessageId::from("")));
         let calls = gathered.calls();
-        let parts = gathered.into_parts();
+        let parts = gathered.parts;
         if parts.is_empty() {
             return;
         }
-        self.keep(Message::Assistant { parts }, out);
+        self.keep(Message::Assistant { parts }, step);
         if !calls.is_empty() {
-            self.answer_all(&calls, why, out);
+            self.answer_all(&calls, why, step);
         }
     }
 
-    pub(super) fn again(&mut self, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
+    pub(super) fn again(&mut self, step: &mut Step<'_>) {
         let Some(turn) = &mut self.turn else { return };
         let Phase::Waiting { attempt, then } = turn.stage else { return };
-        let attempt = attempt + 1;
         match then {
-            RetryOf::Ask => {
-                turn.stage = Phase::Asking { attempt, gathered: Gathered::new(MessageId::from((now.id)())) };
-                out.push(Effect::AskModel);
-            }
-            RetryOf::SumUp => {
-                turn.stage = Phase::SummingUp { attempt };
-                out.push(Effect::SumUp);
-            }
+            RetryOf::Ask => turn.ask(attempt + 1, step),
+            RetryOf::SumUp => turn.sum_up(attempt + 1, step),
         }
     }
 }
 
 fn reported(error: &ModelError) -> EventKind {
-    let kind = match error.kind {
-        ModelErrorKind::Key => AgentErrorKind::PermissionDenied,
-        ModelErrorKind::UnknownModel
-        | ModelErrorKind::RateLimited
-        | ModelErrorKind::Overloaded
-        | ModelErrorKind::Connection
-        | ModelErrorKind::TooLong
-        | ModelErrorKind::Refused => AgentErrorKind::Unknown,
-    };
+    let is_key = error.kind == ModelErrorKind::Key;
+    let kind = if is_key { AgentErrorKind::PermissionDenied } else { AgentErrorKind::Unknown };
     let reported = AgentError::new(kind, error.message.clone()).of(AgentType::Builtin);
     EventKind::Error(match error.status {
         Some(status) => reported.code(status.to_string()),

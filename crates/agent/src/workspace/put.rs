@@ -12,7 +12,6 @@ use crate::seen::Stamp;
 /// The content of a file when a change to it was computed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ExpectedContent {
-    /// There was no file.
     Nothing,
     Text(String),
     /// Not text, or too large.
@@ -28,16 +27,11 @@ pub(crate) enum PutError {
     ReadOnly,
     #[error(transparent)]
     Open(#[from] OpenError),
-}
-
-impl From<io::Error> for PutError {
-    fn from(error: io::Error) -> Self {
-        Self::Open(OpenError::Io(error))
-    }
+    #[error(transparent)]
+    Io(#[from] io::Error),
 }
 
 impl ExpectedContent {
-    /// Whether an open file still has the expected content.
     fn is_in(&self, file: std::fs::File) -> io::Result<bool> {
         match self {
             Self::Nothing => Ok(false),
@@ -60,7 +54,6 @@ pub(crate) use at::put;
 #[cfg(not(unix))]
 pub(crate) use by_path::put;
 
-/// A temporary name for the new file.
 fn passing_name() -> String {
     format!(".multitap-{}.tmp", uuid::Uuid::now_v7().simple())
 }

@@ -21,7 +21,6 @@ const RULES: [&str; 2] = [".gitignore", ".ignore"];
 /// Folders without real files; they are met if the workspace is the whole file system.
 const NOT_FILES: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// How files that Git ignores are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ignored {
     Skip,
@@ -47,7 +46,6 @@ pub(crate) struct Walk {
     ignored: Ignored,
     depth: Depth,
     open: Vec<Folder>,
-    /// Folders that could not be read.
     pub(crate) unread: usize,
 }
 

@@ -6,7 +6,6 @@ use super::SessionView;
 use crate::commands::Offered;
 use crate::complete::Item;
 
-/// The modes that Shift+Tab goes through.
 const MODES: [ApprovalMode; 4] = [ApprovalMode::Ask, ApprovalMode::AutoEdit, ApprovalMode::Plan, ApprovalMode::AutoAll];
 
 #[derive(Debug, Default)]
@@ -47,7 +46,6 @@ impl AgentOffer {
         }
     }
 
-    /// Whether the agent can forget the conversation by itself.
     pub(super) fn can_clear(&self) -> bool {
         self.commands.iter().flatten().any(|offered| offered.name == "clear")
     }

@@ -11,7 +11,6 @@ pub(crate) struct ClosedQuestion {
     pub(crate) question: QuestionId,
     /// A comment was being typed: digits may belong to it.
     had_comment: bool,
-    /// How many letters were typed since.
     letters: usize,
 }
 

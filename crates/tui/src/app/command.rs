@@ -50,11 +50,11 @@ pub(super) fn leave(model: &mut Model, outcome: ScreenExit) -> Vec<Effect> {
     let mut rows = Vec::new();
     let is_leaving = outcome == ScreenExit::Quit;
     if is_leaving {
-        let keep = Pick::Leave(ScreenExit::KeepServing);
+        let keep = Pick::Do(Effect::Leave(ScreenExit::KeepServing));
         rows.push(row("1. keep serving", "the session continues without a terminal", keep));
     }
     let end = format!("{}. end the session for all", rows.len() + 1);
-    rows.push(row(end, "other clients are disconnected", Pick::Leave(outcome)));
+    rows.push(row(end, "other clients are disconnected", Pick::Do(Effect::Leave(outcome))));
     rows.push(row(format!("{}. stay", rows.len() + 1), "", Pick::Nothing));
     let title =
         if others == 1 { "another client is connected".to_owned() } else { format!("{others} others are connected") };
@@ -81,7 +81,7 @@ fn share(words: &str) -> Result<ShareRequest, String> {
 
 fn modes(model: &Model) -> Picker {
     let modes = model.agent.modes(&model.session);
-    let rows = modes.iter().map(|mode| (complete::mode(*mode), Pick::Mode(mode.to_string())));
+    let rows = modes.iter().map(|mode| (complete::mode(*mode), Pick::Do(Effect::SetMode(mode.to_string()))));
     let mut picker = Picker::new("approval mode", rows.collect());
     picker.chosen = modes.iter().position(|mode| Some(*mode) == model.session.state.mode).unwrap_or_default();
     picker
@@ -97,7 +97,7 @@ pub(super) fn choose_model(model: &mut Model) {
         return;
     }
     let models = &model.agent.models;
-    let rows = models.iter().map(|item| (item.clone(), Pick::Model(item.text.clone())));
+    let rows = models.iter().map(|item| (item.clone(), Pick::Do(Effect::SetModel(item.text.clone()))));
     let mut picker = Picker::new("model", rows.collect());
     let now = model.session.state.model.as_ref();
     picker.chosen = models.iter().position(|item| Some(&item.text) == now).unwrap_or(0);

@@ -5,7 +5,6 @@ use multitap_event::{Choice, ChoiceKind, ClientRef, Decide, Details, Edit, Quest
 use super::form::{Form, Row};
 use crate::composer::Composer;
 
-/// A question that waits for an answer.
 #[derive(Debug)]
 pub(crate) struct Dialog {
     /// With the options that can be chosen now.
@@ -31,7 +30,6 @@ pub(crate) struct Dialog {
     /// Whether the user was typing when the dialog opened: letters may belong to that text, so only digits and arrows
     /// choose.
     pub(super) ignores_letters: bool,
-    /// This user answered it.
     pub(super) is_answered: bool,
 }
 
@@ -61,6 +59,11 @@ impl Dialog {
         dialog
     }
 
+    /// Its place among the open questions.
+    pub(crate) fn place(&self, open: &[Question]) -> usize {
+        open.iter().position(|open| open.question_id == self.question.question_id).unwrap_or(0)
+    }
+
     pub(super) fn paste(&mut self, text: &str) {
         if self.is_fresh {
             return self.require_choice();
@@ -75,12 +78,10 @@ impl Dialog {
         (self.chosen, self.comment, self.ignores_letters) = (None, None, true);
     }
 
-    /// How many rows can be chosen.
     pub(super) fn count(&self) -> usize {
         self.names().len()
     }
 
-    /// The rows that can be chosen.
     pub(crate) fn names(&self) -> Vec<&str> {
         let option =
             |at: Option<usize>| at.and_then(|at| self.question.options.get(at)).map_or("", |it| it.name.as_str());
@@ -109,7 +110,6 @@ impl Dialog {
         }
     }
 
-    /// Drops the comment.
     pub(super) fn end_comment(&mut self) {
         self.comment = None;
         if self.form.is_none() && !self.is_selected && !self.ignores_letters {
@@ -135,7 +135,6 @@ impl Dialog {
         self.open_comment();
     }
 
-    /// The answer with that option.
     pub(super) fn decide(&self, at: usize) -> Option<Decide> {
         let choice = self.question.options.get(at)?;
         let feedback = self.comment.as_ref().map(Composer::whole).filter(|words| !words.trim().is_empty());
@@ -143,11 +142,10 @@ impl Dialog {
         Some(Decide { feedback, new_content, ..Decide::new(&self.question.question_id, choice.id.clone()) })
     }
 
-    /// Everything that the user wrote here.
     pub(super) fn written(&self) -> String {
         let typed = self.comment.as_ref().map(Composer::whole);
-        let parts = self.form.as_ref().map(Form::parts).unwrap_or_default();
-        let now = self.form.as_ref().map(Form::at).filter(|_| typed.is_some());
+        let parts = self.form.as_ref().map_or(&[][..], |form| &form.parts);
+        let now = self.form.as_ref().map(|form| form.at).filter(|_| typed.is_some());
         let others = parts.iter().enumerate().filter(|(at, _)| Some(*at) != now).map(|(_, part)| part.words.clone());
         let written: Vec<String> = others.chain(typed).filter(|words| !words.trim().is_empty()).collect();
         written.join("\n")

@@ -18,7 +18,6 @@ pub(super) fn types_prompt(model: &Model) -> bool {
 enum Focus {
     /// The table of keys, a list or a page.
     Overlay,
-    /// The search in the transcript.
     Search,
     /// The comment on an answer, or an answer in the user's own words.
     Comment,

@@ -7,15 +7,13 @@ use serde_json::Value;
 
 use super::dialog::{allows, rejects};
 
-/// The questions, and which of them is shown.
 #[derive(Debug)]
 pub(crate) struct Form {
-    parts: Vec<Part>,
+    pub(crate) parts: Vec<Part>,
     /// The number of parts is the overview.
-    at: usize,
+    pub(crate) at: usize,
 }
 
-/// One question, and its answer so far.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) asked: AskedQuestion,
@@ -25,7 +23,6 @@ pub(crate) struct Part {
     left_empty: bool,
 }
 
-/// One row that can be chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Row {
     Label(usize),
@@ -34,11 +31,9 @@ pub(crate) enum Row {
     Refuse,
 }
 
-/// The result of a choice.
 #[derive(Debug)]
 pub(super) enum FormStep {
     Stay,
-    /// Another part is shown.
     OtherPart,
     TypeText,
     Decide(Decide),
@@ -60,24 +55,15 @@ impl Form {
         (!parts.is_empty() && allows(question).is_some()).then_some(Self { parts, at: 0 })
     }
 
-    pub(crate) fn parts(&self) -> &[Part] {
-        &self.parts
-    }
-
     /// The part that is shown; `None` in the overview.
     pub(crate) fn part(&self) -> Option<&Part> {
         self.parts.get(self.at)
-    }
-
-    pub(crate) fn at(&self) -> usize {
-        self.at
     }
 
     pub(super) fn has_answers(&self) -> bool {
         self.parts.iter().any(Part::is_answered)
     }
 
-    /// The rows that can be chosen now.
     pub(crate) fn rows(&self, question: &Question) -> Vec<Row> {
         let refuse = rejects(question).map(|_| Row::Refuse);
         match self.part() {
@@ -92,7 +78,6 @@ impl Form {
         }
     }
 
-    /// The row that is chosen at first.
     pub(super) fn first(&self) -> usize {
         self.part().and_then(|part| part.selected.first().copied()).unwrap_or(0)
     }
@@ -110,7 +95,6 @@ impl Form {
         to.is_some()
     }
 
-    /// Goes to the overview.
     pub(super) fn go_to_end(&mut self) {
         self.at = self.parts.len();
     }
@@ -137,7 +121,6 @@ impl Form {
         }
     }
 
-    /// Selects a row and goes on.
     pub(super) fn confirm(&mut self, row: Row, question: &Question) -> FormStep {
         let multi_select = self.part().is_some_and(|part| part.asked.multi_select);
         let Row::Label(label) = row else { return self.toggle(row, question) };
@@ -151,7 +134,6 @@ impl Form {
         self.go_on(question)
     }
 
-    /// Takes a text as the answer, and goes on.
     pub(super) fn submit_text(&mut self, words: &str, question: &Question) -> FormStep {
         self.set_text(words);
         let alone = self.parts.len() == 1;
@@ -217,7 +199,6 @@ impl Part {
         self.selected.contains(&label)
     }
 
-    /// The labels and the text that are answered.
     pub(crate) fn answers(&self) -> Vec<&str> {
         let labels = self.selected.iter().filter_map(|label| self.asked.labels.get(*label)).map(String::as_str);
         labels.chain(Some(self.words.as_str()).filter(|words| !words.is_empty())).collect()

@@ -30,30 +30,24 @@ pub(crate) struct Picker {
     is_numbered: bool,
 }
 
-/// The effect of choosing an entry.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Pick {
-    Model(String),
-    Mode(String),
+    Do(Effect),
     Resume(String),
     /// Ask whether to kick that client.
     Client {
         id: ClientId,
         name: String,
     },
-    Kick(ClientId),
-    Leave(ScreenExit),
     Nothing,
 }
 
-/// Lines to read.
 #[derive(Debug, Default)]
 pub(crate) struct Page {
     pub(crate) title: String,
     pub(crate) lines: Vec<String>,
     /// A QR code, in half blocks: dark is drawn, light is not.
     pub(crate) code: Vec<String>,
-    /// The first line that is shown.
     pub(crate) top: usize,
 }
 
@@ -85,7 +79,6 @@ impl Picker {
         self.rows.iter().filter(|(row, _)| row == item).nth(before).map(|(_, pick)| pick.clone())
     }
 
-    /// The entry that a key chooses, if any.
     fn pressed(&mut self, action: Action) -> Option<Pick> {
         match action {
             Action::Send | Action::Complete => return self.picked(),
@@ -153,16 +146,14 @@ fn pick(pick: Option<Pick>, model: &mut Model) -> Vec<Effect> {
     let Some(pick) = pick else { return Vec::new() };
     model.overlay = None;
     match pick {
-        Pick::Model(name) => vec![Effect::SetModel(name)],
-        Pick::Mode(mode) => vec![Effect::SetMode(mode)],
+        Pick::Do(effect) => vec![effect],
         Pick::Resume(id) => command::leave(model, ScreenExit::Resume(id)),
         Pick::Client { id, name } => {
-            let rows = vec![row(format!("kick {name}"), "", Pick::Kick(id)), row("cancel", "", Pick::Nothing)];
+            let rows =
+                vec![row(format!("kick {name}"), "", Pick::Do(Effect::Kick(id))), row("cancel", "", Pick::Nothing)];
             model.overlay = Some(Overlay::Picker(Picker::new(name, rows)));
             Vec::new()
         }
-        Pick::Kick(client) => vec![Effect::Kick(client)],
-        Pick::Leave(outcome) => vec![Effect::Leave(outcome)],
         Pick::Nothing => Vec::new(),
     }
 }

@@ -9,15 +9,13 @@ use crate::complete::{self, Completion, Entered, Path, Wanted, What};
 use crate::composer::{Composer, Erase, Move};
 use crate::effect::Effect;
 use crate::history::History;
+use crate::host::ClipboardContent;
 use crate::keys::Action;
-use crate::msg::Clipped;
 use crate::transcript::Scroll;
 use crate::view::Layout;
 
-/// Extensions of files that are pictures.
 const PICTURES: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
 
-/// The composer with its completions and history.
 #[derive(Debug, Default)]
 pub(crate) struct PromptInput {
     pub(crate) composer: Composer,
@@ -32,7 +30,6 @@ pub(crate) struct PromptInput {
 }
 
 impl PromptInput {
-    /// The word at the cursor to complete.
     fn wanted(&self) -> Option<Wanted> {
         complete::wanted(self.composer.text(), self.composer.cursor())
     }
@@ -127,7 +124,6 @@ pub(super) fn pressed_in_completion(model: &mut Model, layout: &Layout, action: 
     Some(Vec::new())
 }
 
-/// Offers completions for what is typed now.
 pub(super) fn complete(model: &mut Model) -> Vec<Effect> {
     let (prompt, agent) = (&mut model.prompt, &mut model.agent);
     let Some(wanted) = prompt.wanted() else {
@@ -212,19 +208,21 @@ pub(super) fn paste(model: &mut Model, text: String) -> Vec<Effect> {
     }
 }
 
-/// Pastes what the clipboard had.
-pub(super) fn clipped(model: &mut Model, layout: &Layout, clipped: Result<Clipped, String>) -> Vec<Effect> {
+pub(super) fn clipped(
+    model: &mut Model,
+    layout: &Layout,
+    clipped: Result<ClipboardContent<Image>, String>,
+) -> Vec<Effect> {
     model.status.notice = None;
     match clipped {
-        Ok(Clipped::Text(text)) => return focus::pasted(model, layout, text),
-        Ok(Clipped::Picture(image)) => insert_picture(model, "clipboard", image),
-        Ok(Clipped::Nothing) => model.status.show("the clipboard has no image and no text"),
+        Ok(ClipboardContent::Text(text)) => return focus::pasted(model, layout, text),
+        Ok(ClipboardContent::Picture(image)) => insert_picture(model, "clipboard", image),
+        Ok(ClipboardContent::Nothing) => model.status.show("the clipboard has no image and no text"),
         Err(why) => model.status.show(why),
     }
     Vec::new()
 }
 
-/// Inserts a picture into the prompt, if it can be sent.
 pub(super) fn insert_picture(model: &mut Model, name: &str, image: Image) {
     if model.session.state.capabilities.images == Some(false) {
         model.status.show("this agent accepts no images");

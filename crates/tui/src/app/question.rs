@@ -15,7 +15,6 @@ use crate::view::Layout;
 /// How many lines of the details a page is.
 const PAGE: usize = 5;
 
-/// The questions that this user has seen.
 #[derive(Debug, Default)]
 pub(crate) struct Questions {
     pub(crate) shown: Option<Dialog>,
@@ -39,13 +38,11 @@ impl Questions {
         }
     }
 
-    /// Takes out a dialog that the user turned away from.
     fn take_aside(&mut self, id: &QuestionId) -> Option<Dialog> {
         let at = self.aside.iter().position(|dialog| dialog.question.question_id == *id)?;
         Some(self.aside.remove(at))
     }
 
-    /// Applies `act` to the chosen row of a form.
     fn act_on_row(&mut self, act: impl FnOnce(&mut Form, Row, &Question) -> FormStep) -> Option<FormStep> {
         let Dialog { question, chosen, form, .. } = self.shown.as_mut()?;
         let form = form.as_mut()?;
@@ -196,7 +193,7 @@ fn go_on(model: &mut Model, step: FormStep) -> Vec<Effect> {
 
 /// Denies. A form with answers shows them first: they would be lost.
 fn deny(dialog: &mut Dialog) -> Vec<Effect> {
-    let form = dialog.form.as_mut().filter(|form| form.parts().len() > 1 && form.has_answers());
+    let form = dialog.form.as_mut().filter(|form| form.parts.len() > 1 && form.has_answers());
     match form.filter(|form| form.part().is_some()) {
         Some(form) => {
             form.go_to_end();
@@ -216,8 +213,7 @@ fn turn(model: &mut Model, direction: Move) {
         return dialog.part_changed();
     }
     let open = model.session.state.questions.open();
-    let now = open.iter().position(|open| open.question_id == dialog.question.question_id).unwrap_or(0);
-    let next = step(now, forward, open.len());
+    let next = step(dialog.place(open), forward, open.len());
     go_to(model, next);
 }
 

@@ -7,7 +7,6 @@ use crate::effect::Effect;
 use crate::keys::Action;
 use crate::transcript::{Mark, Reflow, Scroll, Shape, Transcript};
 
-/// The transcript, and which part of it is shown.
 #[derive(Debug)]
 pub(crate) struct Scrollback {
     pub(crate) transcript: Transcript,
@@ -21,7 +20,6 @@ pub(crate) struct Scrollback {
 #[derive(Debug, Default)]
 pub(crate) struct Search {
     pub(crate) words: Composer,
-    /// The line that was found last.
     found: Option<(i64, usize)>,
     /// There is no further match in that direction.
     pub(crate) is_last: bool,
@@ -41,7 +39,6 @@ impl Scrollback {
         Self { transcript, scroll: Scroll::Latest, left: None, search: None, is_fetching: false }
     }
 
-    /// The user cleared the conversation.
     pub(super) fn cleared(&mut self) {
         (self.scroll, self.left, self.search) = (Scroll::Latest, None, None);
     }

@@ -1,11 +1,9 @@
 //! The session as the status line and the title show it. Pure.
 
-use multitap_event::{ClientRef, Timestamp};
+use multitap_event::{ClientRef, Event, EventKind, SystemSubtype, Timestamp};
 use multitap_hub::State;
+use serde_json::Value;
 
-use super::Context;
-
-/// The session, and how this screen is connected to it.
 #[derive(Debug)]
 pub(crate) struct SessionView {
     pub(crate) me: ClientRef,
@@ -21,7 +19,6 @@ pub(crate) struct SessionView {
     pub(crate) is_host: bool,
     /// The session runs elsewhere and cannot be reached now.
     pub(crate) is_lost: bool,
-    /// Why no more events come.
     pub(crate) over: Option<String>,
     /// When the running turn began, where that is known.
     pub(super) began: Option<Timestamp>,
@@ -47,7 +44,6 @@ impl SessionView {
         }
     }
 
-    /// The clients besides this screen.
     pub(crate) fn others(&self) -> impl Iterator<Item = &ClientRef> {
         self.state.clients.iter().filter(|client| client.client_id != self.me.client_id)
     }
@@ -56,5 +52,22 @@ impl SessionView {
     pub(crate) fn working(&self) -> Option<(Timestamp, Option<u64>)> {
         let now = self.now.filter(|_| self.state.is_busy())?;
         Some((now, self.began.map(|began| now.millis_since(began))))
+    }
+}
+
+/// How full the context of the agent is, as far as it reports that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Context {
+    pub(crate) used: u64,
+    pub(crate) window: Option<u64>,
+}
+
+impl Context {
+    /// What an event reports of it: with our field names, those of ACP, or Claude's.
+    pub(super) fn of(event: &Event) -> Option<Self> {
+        let EventKind::System(note) = &event.kind else { return None };
+        let number = |keys: [&str; 3]| keys.iter().find_map(|key| note.data.get(*key).and_then(Value::as_u64));
+        let used = number(["usedTokens", "used", "totalTokens"]).filter(|_| note.subtype == SystemSubtype::CONTEXT)?;
+        Some(Self { used, window: number(["contextWindow", "size", "maxTokens"]).filter(|window| *window > 0) })
     }
 }

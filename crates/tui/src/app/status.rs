@@ -3,7 +3,6 @@
 use crate::effect::Effect;
 use crate::keys::Action;
 
-/// A line for this user.
 #[derive(Debug, Default)]
 pub(crate) struct Status {
     /// Stays until the next key.

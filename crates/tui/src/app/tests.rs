@@ -12,8 +12,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::effect::ScreenExit;
 use crate::history::History;
-use crate::host::{JoinAddress, ResumableSession, ShareRequest};
-use crate::msg::Clipped;
+use crate::host::{ClipboardContent, JoinAddress, ResumableSession, ShareRequest};
 
 /// The client at this screen.
 fn me() -> ClientRef {
@@ -236,17 +235,17 @@ fn what_waits_is_withdrawn_unless_it_is_anothers() {
 #[test]
 fn a_picture_comes_out_of_the_clipboard_where_the_agent_takes_it() {
     let image = || Image { media_type: "image/png".to_owned(), data: "AA==".to_owned() };
-    let paste = |screen: &mut Screen, clipped: Result<Clipped, String>| {
+    let paste = |screen: &mut Screen, clipped: Result<ClipboardContent<Image>, String>| {
         assert_eq!(screen.keys("<^v>"), [Effect::Paste]);
         screen.on(Msg::Clipped(clipped))
     };
     let mut screen = Screen::new(AgentType::Acp);
     screen.keys("what is ");
-    assert_eq!(paste(&mut screen, Ok(Clipped::Picture(image()))), []);
+    assert_eq!(paste(&mut screen, Ok(ClipboardContent::Picture(image()))), []);
     assert_eq!(screen.typed(), "what is [Image #1: clipboard]");
     assert!(matches!(&screen.keys("<enter>")[..], [_, Effect::Prompt(prompt)] if prompt.images == [image()]));
     for (clipped, notice) in [
-        (Ok(Clipped::Nothing), "the clipboard has no image and no text"),
+        (Ok(ClipboardContent::Nothing), "the clipboard has no image and no text"),
         (Err("install xclip".to_owned()), "install xclip"),
     ] {
         paste(&mut screen, clipped);
@@ -254,26 +253,26 @@ fn a_picture_comes_out_of_the_clipboard_where_the_agent_takes_it() {
     }
     let can = |images: bool| json!({ "images": images });
     screen.tell("capabilities", &can(true));
-    paste(&mut screen, Ok(Clipped::Picture(image())));
+    paste(&mut screen, Ok(ClipboardContent::Picture(image())));
     assert_eq!(screen.typed(), "[Image #1: clipboard]");
     screen.keys("<^c>");
     screen.tell("capabilities", &can(false));
-    paste(&mut screen, Ok(Clipped::Picture(image())));
+    paste(&mut screen, Ok(ClipboardContent::Picture(image())));
     assert_eq!((screen.typed(), screen.model.status.notice.as_deref()), ("", Some("this agent accepts no images")));
     let mut late = Screen::new(AgentType::Acp);
     late.model.begin(screen.model.session.state.clone());
-    paste(&mut late, Ok(Clipped::Picture(image())));
+    paste(&mut late, Ok(ClipboardContent::Picture(image())));
     assert_eq!(
         (late.typed(), late.model.status.notice.as_deref()),
         ("", Some("this agent accepts no images")),
         "joined late"
     );
-    paste(&mut screen, Ok(Clipped::Text("words".to_owned())));
+    paste(&mut screen, Ok(ClipboardContent::Text("words".to_owned())));
     assert_eq!((screen.typed(), screen.model.status.notice.as_deref()), ("words", None));
-    let dropped = Ok(Clipped::Text("/tmp/cat.png".to_owned()));
+    let dropped = Ok(ClipboardContent::Text("/tmp/cat.png".to_owned()));
     assert!(matches!(&paste(&mut screen, dropped)[..], [Effect::Picture { .. }]), "a file that was copied");
     screen.tell("sessionStarted", &json!({ "agentType": "acp", "nativeSessionId": "n" }));
-    paste(&mut screen, Ok(Clipped::Picture(image())));
+    paste(&mut screen, Ok(ClipboardContent::Picture(image())));
     assert_eq!(screen.typed(), "words[Image #1: clipboard]", "another agent");
 }
 

@@ -5,10 +5,8 @@ use std::ops::Range;
 
 use multitap_event::{Image, Prompt};
 
-/// Beginning of an image's placeholder.
 const PICTURE: &str = "[Image #";
 
-/// A text, and the blocks in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Piece {
     text: String,
@@ -16,7 +14,6 @@ pub(super) struct Piece {
     blocks: Vec<Block>,
 }
 
-/// A block, and the range of its placeholder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Block {
     at: Range<usize>,
@@ -85,7 +82,6 @@ impl Piece {
         !self.blocks.is_empty()
     }
 
-    /// The highest number of a picture.
     pub(super) fn highest(&self) -> usize {
         let numbers = words_of_pictures(&self.text).into_iter().filter_map(|at| number(&self.text[at]));
         numbers.max().unwrap_or(0)
@@ -123,7 +119,6 @@ impl Piece {
         self.blocks.iter().filter_map(image).collect()
     }
 
-    /// The block that has that byte inside.
     pub(super) fn around(&self, at: usize) -> Option<Range<usize>> {
         self.blocks.iter().map(|block| block.at.clone()).find(|block| block.start < at && at < block.end)
     }
@@ -179,7 +174,6 @@ fn words_of_pictures(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The number in the words of a picture.
 fn number(words: &str) -> Option<usize> {
     words.strip_prefix(PICTURE)?.strip_suffix(']')?.split_once(": ")?.0.parse().ok()
 }

@@ -1,6 +1,5 @@
 //! The table of languages.
 
-/// The lexical rules of a language.
 #[derive(Debug)]
 pub(super) struct Language {
     /// Names after the fence, with spaces between them.
@@ -17,7 +16,6 @@ pub(super) struct Language {
     pub(super) long_quotes: &'static [&'static str],
     /// A single quote may begin a lifetime.
     pub(super) lifetimes: bool,
-    /// Keywords ignore case.
     pub(super) any_case: bool,
 }
 
@@ -29,7 +27,6 @@ pub(super) enum Shape {
     Diff,
 }
 
-/// The language with that name or file extension.
 pub(super) fn find(name: &str) -> Option<&'static Language> {
     // Also `rust,ignore`, `js {1-3}` and `{.python}`.
     let name = name.trim_start_matches(['{', '.']).split([',', ' ', '{', '}', ':']).next()?.to_ascii_lowercase();

@@ -25,7 +25,6 @@ use crate::highlight::Code;
 use crate::theme::Theme;
 use crate::wrap::wrap;
 
-/// Margin and style of a text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TextStyle {
     /// An empty line comes before it.
@@ -36,20 +35,17 @@ pub(crate) struct TextStyle {
     pub(crate) style: Style,
 }
 
-/// The length of the parts.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     /// From this length on, a part ends where that is invisible.
     part: usize,
     /// From this length on, a part ends wherever it can.
     longest: usize,
-    /// The distance between stored places.
     place: usize,
 }
 
 const LIMITS: Limits = Limits { part: 4096, longest: 8192, place: 64 * 1024 };
 
-/// A text that grows.
 #[derive(Debug)]
 pub(crate) struct Flow {
     columns: usize,
@@ -107,7 +103,6 @@ impl Flow {
         }
     }
 
-    /// Lays out the whole text.
     pub(crate) fn lay_out_whole(&mut self, text: &str) {
         if !self.is_whole {
             *self = std::mem::replace(self, Self::new(self.columns, self.theme, self.style)).resized(self.columns);
@@ -115,7 +110,6 @@ impl Flow {
         self.lay_out(text);
     }
 
-    /// The lines so far.
     pub(crate) fn lines(&self) -> Rc<Vec<Line<'static>>> {
         self.lines.clone()
     }
@@ -203,7 +197,6 @@ impl Flow {
         }
     }
 
-    /// Reads a complete line.
     fn read(&mut self, line: &str) {
         if self.at.is_long {
             return;
@@ -293,7 +286,6 @@ impl Flow {
         }
     }
 
-    /// Lays out what is not final yet.
     fn show_rest(&mut self, text: &str) {
         let rest = &text[self.at.done..];
         let closes = self.at.fence.as_ref().is_some_and(|fence| fence.is_closed_by(rest));

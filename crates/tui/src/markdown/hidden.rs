@@ -37,7 +37,6 @@ impl Page {
         self.shown = self.shown.max(shown);
     }
 
-    /// Shows link definitions as they are written.
     pub(super) fn define(&mut self, left_out: &str) {
         let Some(from) = left_out.find('[').filter(|from| left_out[*from..].contains("]:")) else { return };
         let is_beside = self.spans.is_empty();
@@ -54,7 +53,6 @@ impl Page {
         self.apart = is_beside;
     }
 
-    /// Adds a surplus cell to the row.
     fn add_cell(&mut self, left_out: &str) {
         let cell = left_out.trim_matches(|c: char| c.is_whitespace() || c == '|');
         if let Some(row) = self.table.as_mut().and_then(|table| table.rows.last_mut())
@@ -65,7 +63,6 @@ impl Page {
     }
 }
 
-/// The language of a block of code.
 pub(super) fn language(info: &str) -> &str {
     info.split_whitespace().next().unwrap_or_default()
 }

@@ -21,7 +21,6 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Its lines, within that width.
     pub(super) fn lines(&self, columns: usize, theme: Theme) -> Vec<Line<'static>> {
         let count = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let widest = |column: usize| self.rows.iter().filter_map(|row| row.get(column)).map(|cell| width(cell)).max();

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use multitap_event::{Query, Refused};
+use multitap_event::{Image, Query, Refused};
 use multitap_hub::{Edge, Part, Refusal, Session};
 
 use super::{AWAY, Loop};
 use crate::effect::Effect;
 use crate::host::{ClipboardContent, ReadClipboard};
-use crate::msg::{Clipped, Msg};
+use crate::msg::Msg;
 use crate::transcript::who;
 use crate::{history, picture, saved_text};
 
@@ -65,15 +65,9 @@ impl Loop<'_> {
                 let clipboard = self.options.clipboard.clone();
                 self.in_background(async move { Some(Msg::Clipped(clipped(&clipboard).await)) });
             }
-            Effect::Sessions => {
-                self.in_background(async move { Some(host.sessions().await.map_or_else(Msg::Refused, Msg::Sessions)) })
-            }
-            Effect::Agents => {
-                self.in_background(async move { Some(host.agents().await.map_or_else(Msg::Refused, Msg::Agents)) })
-            }
-            Effect::Share(share) => {
-                self.in_background(async move { Some(host.share(share).await.map_or_else(Msg::Refused, Msg::Shared)) })
-            }
+            Effect::Sessions => self.in_background(async move { told(host.sessions().await, Msg::Sessions) }),
+            Effect::Agents => self.in_background(async move { told(host.agents().await, Msg::Agents) }),
+            Effect::Share(share) => self.in_background(async move { told(host.share(share).await, Msg::Shared) }),
             Effect::Branch => {
                 let branch = self.options.branch.clone();
                 self.blocking(move || Some(Msg::Branch(branch())));
@@ -121,7 +115,6 @@ impl Loop<'_> {
         });
     }
 
-    /// Reads or writes files.
     fn blocking(&self, work: impl FnOnce() -> Option<Msg> + Send + 'static) {
         let results = self.results.clone();
         self.tasks.spawn_blocking(move || {
@@ -132,11 +125,15 @@ impl Loop<'_> {
     }
 }
 
+/// What the host replied.
+fn told<T>(reply: Result<T, String>, msg: fn(T) -> Msg) -> Option<Msg> {
+    Some(reply.map_or_else(Msg::Refused, msg))
+}
+
 fn refused<T, E: fmt::Display>(done: Result<T, E>) -> Option<Msg> {
     done.err().map(|error| Msg::Refused(error.to_string()))
 }
 
-/// Why an answer was refused, in words for the user.
 fn not_decided(error: &Refusal) -> String {
     match error {
         Refusal::Answer(Refused::AlreadySettled(ruling)) => format!("{} answered first", who(&ruling.settled_by)),
@@ -152,15 +149,15 @@ async fn fetch(session: &Session, before: u64) -> Msg {
     Msg::Fetched(events.map_err(|error| format!("cannot load older events: {error}")))
 }
 
-async fn clipped(clipboard: &ReadClipboard) -> Result<Clipped, String> {
+async fn clipped(clipboard: &ReadClipboard) -> Result<ClipboardContent<Image>, String> {
     match clipboard().await? {
         ClipboardContent::Picture(bytes) => {
             // Encoding megabytes would block an async thread.
             let read = tokio::task::spawn_blocking(move || picture::of(&bytes).map_err(|why| why.to_string()));
             let image = read.await.unwrap_or_else(|error| Err(error.to_string()));
-            image.map(Clipped::Picture).map_err(|why| format!("the picture in the clipboard: {why}"))
+            image.map(ClipboardContent::Picture).map_err(|why| format!("the picture in the clipboard: {why}"))
         }
-        ClipboardContent::Text(text) => Ok(Clipped::Text(text)),
-        ClipboardContent::Nothing => Ok(Clipped::Nothing),
+        ClipboardContent::Text(text) => Ok(ClipboardContent::Text(text)),
+        ClipboardContent::Nothing => Ok(ClipboardContent::Nothing),
     }
 }

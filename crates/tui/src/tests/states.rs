@@ -7,8 +7,8 @@ use super::Play;
 use super::screens::{asked, check, said};
 use crate::effect::Effect;
 use crate::history::History;
-use crate::host::{JoinAddress, ResumableSession};
-use crate::msg::{Clipped, Msg};
+use crate::host::{ClipboardContent, JoinAddress, ResumableSession};
+use crate::msg::Msg;
 
 /// A name, the rows of the screen, and what leads there.
 type State = (&'static str, u16, fn(&mut Play));
@@ -27,7 +27,7 @@ const STATES: &[State] = &[
     ("composer_picture", 10, |play| {
         play.write("what is on ");
         let image = multitap_event::Image { media_type: "image/png".to_owned(), data: "AA==".to_owned() };
-        play.on(Msg::Clipped(Ok(Clipped::Picture(image))));
+        play.on(Msg::Clipped(Ok(ClipboardContent::Picture(image))));
     }),
     ("composer_busy", 10, |play| drop(play.tell(&json!({ "type": "turnStarted", "turnId": "t" })))),
     ("complete_command", 16, |play| {

@@ -10,7 +10,6 @@ use crate::clean::clean_line;
 /// Maximum size of the output of a tool in memory. The log has all of it.
 const OUTPUT: usize = 256 * 1024;
 
-/// A cell: one event, or several that belong together.
 #[derive(Debug)]
 pub(crate) enum Cell {
     User {
@@ -20,7 +19,6 @@ pub(crate) enum Cell {
         images: usize,
         nested: bool,
     },
-    /// Text of the agent.
     Text {
         kind: TextKind,
         text: String,
@@ -30,9 +28,7 @@ pub(crate) enum Cell {
     Changed(Box<FileChange>),
     Answered {
         ruling: Box<Ruling>,
-        /// The question, if it is known.
         question: Option<Box<Question>>,
-        /// This user answered.
         own: bool,
     },
     Plan(TodoList),
@@ -41,10 +37,8 @@ pub(crate) enum Cell {
     TurnEnd(Box<TurnEnd>),
     Ended(Box<SessionEnd>),
     Note(String),
-    /// A waiting prompt was withdrawn.
     Withdrawn {
         by: Option<ClientRef>,
-        /// The beginning of the prompt, if it is known.
         begins: Option<String>,
     },
     /// An empty cell: its content is shown in another cell, or was replaced.
@@ -58,7 +52,6 @@ pub(crate) enum TextKind {
 }
 
 impl Cell {
-    /// The text of the agent.
     pub(super) fn text(&self) -> &str {
         if let Self::Text { text, .. } = self { text } else { "" }
     }
@@ -84,7 +77,6 @@ pub(crate) struct ToolCell {
     pub(crate) run: ToolRun,
 }
 
-/// The output and the end of a tool call.
 #[derive(Debug, Default)]
 pub(crate) struct ToolRun {
     pub(crate) output: String,
@@ -141,7 +133,6 @@ pub(super) fn beginning(text: &str) -> String {
     if short.len() < text.len() { format!("{} …", short.trim_end()) } else { short }
 }
 
-/// The note about a waiting prompt that was withdrawn.
 pub(super) fn withdrawn(by: Option<&ClientRef>, begins: Option<&str>) -> String {
     match (by.map(who), begins) {
         (Some(by), Some(begins)) => format!("{by} withdrew: {begins}"),

@@ -9,7 +9,6 @@ impl Transcript {
         message.filter(|text| !text.is_empty())
     }
 
-    /// The last block of code that the agent wrote.
     pub(crate) fn last_code(&self) -> Option<String> {
         self.messages().find_map(crate::markdown::last_code)
     }

@@ -12,9 +12,7 @@ use crate::number;
 use crate::theme::Theme;
 use crate::wrap::wrap;
 
-/// How many lines of the output of a tool are shown when folded.
 const OUTPUT_LINES: usize = 12;
-/// How many lines of a diff are shown when folded.
 const DIFF_LINES: usize = 40;
 
 /// The lines of a cell, with an empty line before it where it begins something.
@@ -113,7 +111,6 @@ impl Draw {
         self.marked(sign, style, &format!("answered{by}: {option}{edited}{why}"), self.theme.quiet())
     }
 
-    /// Text with a sign before it.
     fn marked(self, sign: &str, sign_style: Style, words: &str, style: Style) -> Vec<Line<'static>> {
         self.block(&[Span::styled(sign.to_owned(), sign_style)], &clean(words), style)
     }
@@ -188,7 +185,6 @@ impl Draw {
         lines
     }
 
-    /// The output of a tool, or its error.
     fn result(self, tool: &ToolCell) -> String {
         let Some(end) = &tool.run.end else {
             return if tool.run.output.is_empty() {

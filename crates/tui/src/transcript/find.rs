@@ -51,7 +51,6 @@ impl Transcript {
         (self.end(), 0)
     }
 
-    /// The scroll position that shows a match.
     pub(crate) fn show(&self, found: (i64, usize), shape: Shape) -> Scroll {
         let (cell, line) = self.before(found, shape.rows / 3, shape);
         self.at(cell, line, shape)
@@ -75,7 +74,6 @@ fn has_words(lines: &[Line<'static>], at: usize, words: &str) -> bool {
 }
 
 impl Cell {
-    /// Whether it may be folded.
     fn folds(&self) -> bool {
         self.is_reasoning() || matches!(self, Self::Tool(_) | Self::Changed(_))
     }

@@ -2,7 +2,6 @@
 
 use multitap_event::{ClientId, ClientRef, Door};
 
-/// The clients of this user.
 #[derive(Debug, Default, Clone)]
 pub(super) struct OwnClients {
     /// One for each connection.
@@ -21,7 +20,6 @@ impl OwnClients {
         client.client_id.as_ref().is_some_and(|id| self.ids.contains(id)) || (is_host && is_earlier)
     }
 
-    /// Adds the client of a connection.
     pub(super) fn know(&mut self, me: &ClientRef, is_host: bool) {
         if let Some(id) = me.client_id.as_ref().filter(|id| !self.ids.contains(id)) {
             self.ids.push(id.clone());

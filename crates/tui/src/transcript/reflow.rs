@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use super::Transcript;
 use super::scroll::{Mark, Scroll, Shape};
 
-/// The change from one width to another.
 pub(crate) struct Reflow<'a> {
     transcript: &'a Transcript,
     from: Shape,

@@ -11,9 +11,7 @@ use crate::markdown::{Flow, TextStyle};
 use crate::theme::Theme;
 use crate::wrap::wrap;
 
-/// How many lines of reasoning are shown when folded.
 const REASONING_LINES: usize = 3;
-/// Stands before reasoning.
 const SIGN: &str = "∴ ";
 
 /// The layout parameters of lines.
@@ -87,7 +85,6 @@ impl Rendered {
         if is_reasoning && !self.key.unfolded { self.folded(lines, has_subject(text), cell.is_nested()) } else { lines }
     }
 
-    /// The subject of reasoning, and its last lines.
     fn folded(&self, lines: Rc<Vec<Line<'static>>>, has_subject: bool, nested: bool) -> Rc<Vec<Line<'static>>> {
         let kept = usize::from(has_subject);
         let hidden = lines.len().saturating_sub(kept + REASONING_LINES);

@@ -15,14 +15,15 @@ const NEAR: i64 = 250;
 /// Up to how many new lines are counted.
 pub(crate) const COUNTED: usize = 999;
 
-/// The scroll position.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Scroll {
     /// The end, as it grows.
     #[default]
     Latest,
-    /// From a line of a cell on.
-    At { cell: i64, line: usize },
+    At {
+        cell: i64,
+        line: usize,
+    },
 }
 
 /// The layout parameters of lines.
@@ -41,7 +42,6 @@ pub(crate) struct Mark {
 }
 
 impl Transcript {
-    /// The lines of a cell.
     pub(super) fn lines(&self, at: i64, shape: Shape) -> Rc<Vec<Line<'static>>> {
         self.take(at, shape, Rendered::lines)
     }
@@ -67,7 +67,6 @@ impl Transcript {
         take(kept.insert(made), &held.cell)
     }
 
-    /// The lines on a screen of that size.
     pub(crate) fn visible(&self, scroll: Scroll, shape: Shape) -> Vec<Line<'static>> {
         let (first, line) = match scroll {
             Scroll::At { .. } => self.settle(scroll, shape),
@@ -98,7 +97,6 @@ impl Transcript {
         shown
     }
 
-    /// Drops the lines of cells that are far away.
     fn drop_far(&self, first: i64, end: i64) {
         if self.rendered.get() <= RENDERED {
             return;
@@ -129,7 +127,6 @@ impl Transcript {
         (cell, line.min(self.lines(cell, shape).len().saturating_sub(1)))
     }
 
-    /// Where the last screen begins.
     fn first_of_latest(&self, shape: Shape) -> (i64, usize) {
         let mut room = shape.rows;
         for at in (self.base..self.end()).rev() {

@@ -1,19 +1,21 @@
-//! The overlay: a list to choose from, or a page to read.
+//! What lies over the screen: the table of keys, a list to choose from, or a page to read.
 
 use ratatui::Frame;
 use ratatui::layout::{Rect, Size};
 use ratatui::style::{Color, Style};
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
 
 use super::above::{fit, items};
-use super::keys;
 use crate::app::{Overlay, Page, Picker};
 use crate::clean::{clean, clean_line};
 use crate::complete::Item;
+use crate::keys::BINDINGS;
 use crate::theme::Theme;
 use crate::wrap::{cells, width, wrap};
 
+/// The width of the column of keys.
+const KEYS: usize = 32;
 /// From this width on there is room for two columns.
 const BESIDE: usize = 70;
 
@@ -29,7 +31,7 @@ impl Content {
         let (columns, rows) = (usize::from(size.width).saturating_sub(2), usize::from(size.height));
         match overlay {
             Overlay::Picker(picker) => Self::Items(picker.items()),
-            Overlay::Keys { .. } => Self::Lines(keys::lines(columns.max(1), theme), rows.saturating_sub(2)),
+            Overlay::Keys { .. } => Self::Lines(keys(columns.max(1), theme), rows.saturating_sub(2)),
             // The status line stays, and the frame takes two.
             Overlay::Page(page) => Self::Lines(text(page, columns), rows.saturating_sub(3)),
         }
@@ -113,4 +115,26 @@ fn text(page: &Page, columns: usize) -> Vec<Line<'static>> {
     // Black on white whatever the theme: a camera has to read it.
     let code = page.code.iter().map(|line| Line::styled(line.clone(), Style::new().fg(Color::Black).bg(Color::White)));
     lines.chain(code).collect()
+}
+
+/// Draws the table of keys, over everything.
+pub(super) fn draw_keys(content: &Content, top: usize, theme: Theme, frame: &mut Frame<'_>, area: Rect) {
+    let title =
+        if content.hidden() > 0 { " Keys · arrows scroll, others close " } else { " Keys · any key closes this " };
+    let block = Block::bordered().title(title).border_style(theme.quiet());
+    frame.render_widget(Paragraph::new(content.from(top)).block(block), area);
+}
+
+fn keys(columns: usize, theme: Theme) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    for (keys, does) in BINDINGS {
+        if columns >= BESIDE {
+            let keys = Span::styled(format!("{keys:KEYS$}"), theme.accent());
+            lines.extend(wrap(Line::from(vec![keys, Span::raw(*does)]), columns, KEYS));
+        } else {
+            lines.extend(wrap(Line::styled(*keys, theme.accent()), columns, 2));
+            lines.extend(wrap(Line::raw(format!("  {does}")), columns, 2));
+        }
+    }
+    lines
 }

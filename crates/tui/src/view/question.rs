@@ -34,8 +34,9 @@ pub(super) struct Content {
     details: Vec<Line<'static>>,
     /// The columns within the frame.
     columns: usize,
-    rows: usize,
-    hidden: usize,
+    pub(super) rows: usize,
+    /// How many lines of the details do not fit.
+    pub(super) hidden: usize,
     is_readable: bool,
 }
 
@@ -49,15 +50,6 @@ impl Content {
         let rows = (fixed + details.len()).min(most).min(rows.saturating_sub(1));
         let hidden = details.len().saturating_sub(rows.saturating_sub(fixed));
         Self { options, details, columns, rows, hidden, is_readable: is_readable(size) }
-    }
-
-    pub(super) fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// How many lines of the details do not fit.
-    pub(super) fn hidden(&self) -> usize {
-        self.hidden
     }
 }
 
@@ -116,10 +108,10 @@ fn goes_with(dialog: &Dialog, columns: usize) -> String {
 fn title(model: &Model, dialog: &Dialog, columns: usize) -> String {
     let open = model.session.state.questions.open();
     let number =
-        if open.len() > 1 { format!("{} of {} · ", place(model, dialog) + 1, open.len()) } else { String::new() };
+        if open.len() > 1 { format!("{} of {} · ", dialog.place(open) + 1, open.len()) } else { String::new() };
     let part = match &dialog.form {
-        Some(form) if form.parts().len() > 1 && form.part().is_none() => " · your answers".to_owned(),
-        Some(form) if form.parts().len() > 1 => format!(" · part {} of {}", form.at() + 1, form.parts().len()),
+        Some(form) if form.parts.len() > 1 && form.part().is_none() => " · your answers".to_owned(),
+        Some(form) if form.parts.len() > 1 => format!(" · part {} of {}", form.at + 1, form.parts.len()),
         None if dialog.edited.is_some() => " · with your edit".to_owned(),
         _ => String::new(),
     };
@@ -134,15 +126,10 @@ fn one_line(text: &str) -> String {
     format!("{}{more}", text.trim().lines().next().unwrap_or_default())
 }
 
-/// The number of the question among the open ones.
-fn place(model: &Model, dialog: &Dialog) -> usize {
-    let open = model.session.state.questions.open();
-    open.iter().position(|open| open.question_id == dialog.question.question_id).unwrap_or(0)
-}
-
 /// The list of open questions, if there are several: as many as fit, the shown one among them, and their numbers.
 fn list(model: &Model, dialog: &Dialog, columns: usize, rows: usize) -> Vec<Line<'static>> {
-    let (open, at, theme) = (model.session.state.questions.open(), place(model, dialog), model.theme);
+    let (open, theme) = (model.session.state.questions.open(), model.theme);
+    let at = dialog.place(open);
     let listed = rows.saturating_sub(1).min(open.len());
     if open.len() < 2 || listed == 0 {
         return Vec::new();
@@ -227,7 +214,7 @@ fn hint(model: &Model, dialog: &Dialog, columns: u16) -> String {
             None => vec!["Enter sends", "← back", "Esc refuses"],
         },
     };
-    let has_parts = dialog.form.as_ref().is_some_and(|form| form.parts().len() > 1);
+    let has_parts = dialog.form.as_ref().is_some_and(|form| form.parts.len() > 1);
     match (has_parts, several) {
         (true, _) if dialog.form.as_ref().is_some_and(|form| form.part().is_some()) => parts.push("← → other parts"),
         (false, true) => parts.push("← → other questions"),
@@ -274,7 +261,7 @@ fn form_details(form: &Form, question: &Question, columns: usize, theme: Theme) 
         lines.extend(question.reason.iter().flat_map(|reason| text(reason, columns, theme.quiet())));
         return lines;
     }
-    for part in form.parts() {
+    for part in &form.parts {
         lines.extend(text(&part.asked.question, columns, theme.quiet()));
         let (said, style) = match part.answers()[..] {
             [] if part.is_answered() => ("(left empty)".to_owned(), theme.quiet()),

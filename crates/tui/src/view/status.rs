@@ -1,4 +1,4 @@
-//! The status line: state, folder, agent, mode, usage, other clients. A notice or the search takes its place.
+//! The title of the window, and the status line: state, folder, agent, mode, usage, other clients. A notice or the search takes its place.
 
 use multitap_event::{ClientRole, Timestamp};
 use ratatui::Frame;
@@ -7,6 +7,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
+use super::above::fit;
 use super::composer::Field;
 use crate::app::{Context, Model, Search, SessionView};
 use crate::clean::clean_line;
@@ -131,4 +132,26 @@ fn fitting(parts: Vec<(u8, String)>, columns: usize, style: Style) -> Line<'stat
     }
     let shown = parts.into_iter().zip(fits).filter(|(_, fits)| *fits).map(|((_, words), _)| words);
     Line::from(Span::styled(shown.collect::<Vec<_>>().join(BETWEEN), style))
+}
+
+/// Maximum width of what the session is about.
+const ABOUT: usize = 40;
+
+/// The title of the window: what the session is about, and its state. It must not change with time: every change is
+/// written to the terminal.
+pub(crate) fn title(model: &Model) -> String {
+    let state = if model.session.over.is_some() {
+        "■ "
+    } else if !model.session.state.questions.open().is_empty() {
+        "? "
+    } else if model.session.state.is_busy() {
+        "● "
+    } else {
+        ""
+    };
+    let folder = clean_line(model.session.folder.rsplit('/').next().unwrap_or_default());
+    let about = model.session.state.title.as_deref().map(|about| fit(&clean_line(about), ABOUT));
+    let parts = [about, Some(folder), Some("multitap".to_owned())];
+    let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+    format!("{state}{}", parts.join(" · "))
 }

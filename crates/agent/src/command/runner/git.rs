@@ -60,13 +60,18 @@ fn command<'a>(arguments: &'a [&'a str]) -> Option<(&'a str, &'a [&'a str])> {
 
 /// Whether `-c NAME=VALUE` or `--config NAME=VALUE` sets something that may name a program.
 fn sets_a_program(arguments: &[&str]) -> bool {
+    let mut settings = values(arguments, "-c", "--config").filter_map(|setting| setting.split_once('='));
+    settings.any(|(name, _)| !is_harmless(name))
+}
+
+/// The values of an option: behind it, or attached to it.
+fn values<'a>(arguments: &'a [&'a str], short: &'a str, long: &'a str) -> impl Iterator<Item = &'a str> {
     let next = arguments.iter().skip(1).copied().chain([""]);
-    arguments.iter().zip(next).any(|(text, next)| {
-        let setting = match *text {
-            "-c" | "--config" => Some(next),
-            text => text.strip_prefix("--config=").or_else(|| text.strip_prefix("-c")),
-        };
-        setting.and_then(|setting| setting.split_once('=')).is_some_and(|(name, _)| !is_harmless(name))
+    arguments.iter().zip(next).filter_map(move |(text, next)| {
+        if *text == short || *text == long {
+            return Some(next);
+        }
+        text.strip_prefix(long).and_then(|rest| rest.strip_prefix('=')).or_else(|| text.strip_prefix(short))
     })
 }
 
@@ -78,14 +83,7 @@ fn is_harmless(name: &str) -> bool {
 /// Whether `-s NAME` names an unknown merge strategy: Git would run `git-merge-NAME`.
 fn names_a_strategy(rest: &[&str]) -> bool {
     let known = ["ort", "recursive", "resolve", "octopus", "ours", "subtree"];
-    let next = rest.iter().skip(1).copied().chain([""]);
-    rest.iter().zip(next).any(|(text, next)| {
-        let name = match *text {
-            "-s" | "--strategy" => Some(next),
-            text => text.strip_prefix("--strategy=").or_else(|| text.strip_prefix("-s")),
-        };
-        name.is_some_and(|name| !known.contains(&name))
-    })
+    values(rest, "-s", "--strategy").any(|name| !known.contains(&name))
 }
 
 /// Whether `git config` does more than read, or set what is harmless.

@@ -50,16 +50,12 @@ fn command(rest: &mut Peekable<Chars<'_>>) -> Option<()> {
     while rest.next_if(|char| matches!(char, ' ' | '!')).is_some() {}
     match rest.next()? {
         'p' | 'd' | 'q' | '=' | 'n' | 'N' | 'g' | 'G' | 'h' | 'H' | 'x' | 'P' | 'D' => {}
-        's' => {
+        letter @ ('s' | 'y') => {
             let delimiter = rest.next()?;
             until(rest, delimiter)?;
             until(rest, delimiter)?;
-            while rest.next_if(|char| matches!(char, 'g' | 'p' | 'i' | 'I' | '0'..='9')).is_some() {}
-        }
-        'y' => {
-            let delimiter = rest.next()?;
-            until(rest, delimiter)?;
-            until(rest, delimiter)?;
+            let is_flag = |char: &char| letter == 's' && matches!(char, 'g' | 'p' | 'i' | 'I' | '0'..='9');
+            while rest.next_if(is_flag).is_some() {}
         }
         _ => return None,
     }

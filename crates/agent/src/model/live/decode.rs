@@ -6,7 +6,7 @@ use genai::chat::{ChatStreamEvent, StopReason, StreamEnd, ToolCall, Usage};
 use multitap_event::TokenUsage;
 use serde_json::{Map, Value};
 
-use super::mark::Mark;
+use super::Mark;
 use super::tap::{RawReport, Tap};
 use crate::conversation::Call;
 use crate::model::choice::Target;
@@ -29,13 +29,6 @@ pub(super) struct Decoder {
     cut: Option<String>,
 }
 
-#[derive(Debug)]
-pub(super) enum ReplyEnd {
-    Whole(Reply),
-    /// The reply was interrupted.
-    Broken,
-}
-
 impl Decoder {
     pub(super) fn new(target: &Target, tap: Tap) -> Self {
         Self {
@@ -51,7 +44,6 @@ impl Decoder {
         }
     }
 
-    /// Takes in an event before the end.
     pub(super) fn take(&mut self, event: ChatStreamEvent) -> Vec<Delta> {
         let mut out = self.asides();
         match event {
@@ -78,7 +70,8 @@ impl Decoder {
         out
     }
 
-    pub(super) fn end(&mut self, end: StreamEnd) -> (Vec<Delta>, ReplyEnd) {
+    /// The last pieces, and the reply unless it was interrupted.
+    pub(super) fn end(&mut self, end: StreamEnd) -> (Vec<Delta>, Option<Reply>) {
         let mut out = self.asides();
         self.end_thought(&mut out);
         let (usage, stop) = (end.captured_usage.clone(), end.captured_stop_reason.clone());
@@ -89,10 +82,10 @@ impl Decoder {
         }
         // For these two APIs the library reports an end even when the connection was lost.
         if stop.is_none() && matches!(self.api, Api::Responses | Api::GenerateContent) {
-            return (out, ReplyEnd::Broken);
+            return (out, None);
         }
         let cut_short = stop.and_then(|stop| self.cut_short(&stop));
-        (out, ReplyEnd::Whole(Reply { usage: usage.and_then(tokens), cut_short }))
+        (out, Some(Reply { usage: usage.and_then(tokens), cut_short }))
     }
 
     /// The provider's own error report, if the library does not pass it on.

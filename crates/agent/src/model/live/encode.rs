@@ -10,8 +10,7 @@ use genai::chat::{
 use multitap_event::Image;
 use serde_json::{Value, json};
 
-use super::ThoughtReplay;
-use super::mark::Mark;
+use super::{Mark, ThoughtReplay};
 use crate::conversation::{Answer, Call, Message, Part, UserText};
 use crate::model::Request;
 use crate::model::catalog::{self, Thinking};
@@ -57,15 +56,7 @@ pub(super) fn called_before(api: Api, messages: &[Message]) -> Vec<Tool> {
     if api != Api::Messages {
         return Vec::new();
     }
-    let parts = messages.iter().filter_map(|message| match message {
-        Message::Assistant { parts } => Some(parts),
-        Message::User(_) | Message::Results { .. } => None,
-    });
-    let names = parts.flatten().filter_map(|part| match part {
-        Part::Call(call) => Some(call.name.as_str()),
-        Part::Text { .. } | Part::Thought { .. } => None,
-    });
-    let names: BTreeSet<&str> = names.collect();
+    let names: BTreeSet<&str> = messages.iter().flat_map(Message::calls).map(|call| call.name.as_str()).collect();
     names.into_iter().map(|name| Tool::new(name).with_schema(json!({ "type": "object" }))).collect()
 }
 

@@ -43,28 +43,28 @@ pub(super) fn of(target: &Target, error: &genai::Error, aside: Option<Value>) ->
         },
         genai::Error::StreamParse { serde_error, .. } => {
             let why = format!("{} sent an invalid part of a reply: {serde_error}", who(target));
-            make(target, ModelErrorKind::Refused, why, None, None)
+            make(target, ModelErrorKind::Refused, why)
         }
-        other => make(target, ModelErrorKind::Refused, format!("{} was not asked: {other}", who(target)), None, None),
+        other => make(target, ModelErrorKind::Refused, format!("{} was not asked: {other}", who(target))),
     }
 }
 
 /// The reply ended before it was complete.
 pub(super) fn broken_off(target: &Target) -> ModelError {
     let why = format!("the connection to {} was lost before the reply was whole", who(target));
-    make(target, ModelErrorKind::Connection, why, None, None)
+    make(target, ModelErrorKind::Connection, why)
 }
 
 /// No connection can be attempted.
 pub(super) fn unready(target: &Target, why: &str) -> ModelError {
-    make(target, ModelErrorKind::Refused, format!("cannot connect to {}: {why}", who(target)), None, None)
+    make(target, ModelErrorKind::Refused, format!("cannot connect to {}: {why}", who(target)))
 }
 
 fn connection(target: &Target, error: &(dyn StdError + 'static)) -> ModelError {
     let who = who(target);
     if error.is::<StreamTimeout>() {
         let why = format!("{who} said nothing for too long: {error}");
-        return make(target, ModelErrorKind::Connection, why, None, None);
+        return make(target, ModelErrorKind::Connection, why);
     }
     let mut cause: &dyn StdError = error;
     while let Some(deeper) = cause.source() {
@@ -82,7 +82,7 @@ fn connection(target: &Target, error: &(dyn StdError + 'static)) -> ModelError {
         }
         _ => (ModelErrorKind::Connection, format!("the connection to {who} was lost: {cause}")),
     };
-    make(target, kind, why, None, None)
+    make(target, kind, why)
 }
 
 fn said(target: &Target, account: &ProviderReport, status: Option<u16>) -> ModelError {
@@ -110,7 +110,7 @@ fn said(target: &Target, account: &ProviderReport, status: Option<u16>) -> Model
     if kind == ModelErrorKind::UnknownModel {
         why += &hint(target);
     }
-    make(target, kind, why, status, account.retry_after)
+    ModelError { status, retry_after: account.retry_after, ..make(target, kind, why) }
 }
 
 /// Advice for an unknown model.
@@ -169,18 +169,13 @@ const TOO_LONG: [&str; 7] = [
     "exceeds the maximum number of tokens",
 ];
 
-fn make(
-    target: &Target,
-    kind: ModelErrorKind,
-    why: String,
-    status: Option<u16>,
-    retry_after: Option<Duration>,
-) -> ModelError {
+/// An error in which the key does not appear.
+fn make(target: &Target, kind: ModelErrorKind, why: String) -> ModelError {
     let message = match &target.key {
         Some(key) => why.replace(key.expose(), "<key>"),
         None => why,
     };
-    ModelError { kind, message, status, retry_after }
+    ModelError::new(kind, message)
 }
 
 fn who(target: &Target) -> String {

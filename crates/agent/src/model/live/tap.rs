@@ -13,7 +13,6 @@ pub(super) enum RawReport {
     Signature(String),
     /// The provider's own error report.
     Failed(Value),
-    /// Why the reply ends early.
     Cut(String),
 }
 

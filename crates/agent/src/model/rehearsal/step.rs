@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value};
 
-/// One thing the rehearsal does.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Step {
     Run(String),
@@ -38,79 +37,74 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// Whether it calls a tool.
     pub(super) fn calls(&self) -> bool {
         !matches!(self, Self::Think(_) | Self::Slow(_) | Self::Fail | Self::Other(_))
     }
 }
 
-/// Splits a prompt into its steps.
 pub(super) fn steps(text: &str) -> Vec<Step> {
     text.trim().split(" then ").map(|step| step_of(step.trim())).collect()
 }
 
 fn step_of(text: &str) -> Step {
-    rule(text).unwrap_or_else(|| Step::Other(text.to_owned()))
+    match text {
+        _ if text.eq_ignore_ascii_case("list") => Step::List(".".to_owned()),
+        _ if text.eq_ignore_ascii_case("fail on purpose") => Step::Fail,
+        _ => rule(text).unwrap_or_else(|| Step::Other(text.to_owned())),
+    }
 }
 
+const KEYWORDS: [&str; 13] = [
+    "run",
+    "read",
+    "list",
+    "search for",
+    "write",
+    "edit",
+    "fetch",
+    "plan",
+    "think about",
+    "ask",
+    "call",
+    "remember",
+    "slow",
+];
+
 fn rule(text: &str) -> Option<Step> {
-    let own = |text: &str| text.to_owned();
-    if let Some(command) = after(text, "run") {
-        return Some(Step::Run(own(command)));
-    }
-    if text.eq_ignore_ascii_case("list") {
-        return Some(Step::List(".".to_owned()));
-    }
-    if text.eq_ignore_ascii_case("fail on purpose") {
-        return Some(Step::Fail);
-    }
-    if let Some(path) = after(text, "read") {
-        return Some(Step::Read(own(path)));
-    }
-    if let Some(path) = after(text, "list") {
-        return Some(Step::List(own(path)));
-    }
-    if let Some(rest) = after(text, "search for") {
-        return Some(match rest.rsplit_once(" in ") {
-            Some((text, path)) => Step::Search { text: own(text.trim()), path: Some(own(path.trim())) },
+    let (keyword, rest) = KEYWORDS.into_iter().find_map(|keyword| Some((keyword, after(text, keyword)?)))?;
+    let own = |text: &str| text.trim().to_owned();
+    Some(match keyword {
+        "run" => Step::Run(own(rest)),
+        "read" => Step::Read(own(rest)),
+        "list" => Step::List(own(rest)),
+        "search for" => match rest.rsplit_once(" in ") {
+            Some((text, path)) => Step::Search { text: own(text), path: Some(own(path)) },
             None => Step::Search { text: own(rest), path: None },
-        });
-    }
-    if let Some(rest) = after(text, "write") {
-        let (text, path) = rest.rsplit_once(" to ")?;
-        return Some(Step::Write { text: own(text.trim()), path: own(path.trim()) });
-    }
-    if let Some(rest) = after(text, "edit") {
-        let (path, change) = rest.split_once(": ")?;
-        let (old, new) = change.split_once("=>")?;
-        return Some(Step::Edit { path: own(path.trim()), old: own(old.trim()), new: own(new.trim()) });
-    }
-    if let Some(url) = after(text, "fetch") {
-        return Some(Step::Fetch(own(url)));
-    }
-    if let Some(rest) = after(text, "plan") {
-        return Some(Step::Plan(
-            rest.split(';').map(|item| own(item.trim())).filter(|item| !item.is_empty()).collect(),
-        ));
-    }
-    if let Some(about) = after(text, "think about") {
-        return Some(Step::Think(own(about)));
-    }
-    if let Some(question) = after(text, "ask") {
-        return Some(Step::Ask(own(question)));
-    }
-    if let Some(rest) = after(text, "call") {
-        let (server, rest) = rest.split_once(' ')?;
-        let (tool, json) = rest.trim().split_once(' ').unwrap_or((rest.trim(), "{}"));
-        // Left as it is if it is not JSON: the tool reports what is wrong.
-        let arguments = serde_json::from_str(json.trim()).unwrap_or_else(|_| Value::String(own(json)));
-        let arguments = if arguments == Value::Null { Value::Object(Map::new()) } else { arguments };
-        return Some(Step::Call { server: own(server), tool: own(tool), arguments });
-    }
-    if let Some(fact) = after(text, "remember") {
-        return Some(Step::Remember(own(fact)));
-    }
-    after(text, "slow").and_then(|count| count.parse().ok()).map(Step::Slow)
+        },
+        "write" => {
+            let (text, path) = rest.rsplit_once(" to ")?;
+            Step::Write { text: own(text), path: own(path) }
+        }
+        "edit" => {
+            let (path, change) = rest.split_once(": ")?;
+            let (old, new) = change.split_once("=>")?;
+            Step::Edit { path: own(path), old: own(old), new: own(new) }
+        }
+        "fetch" => Step::Fetch(own(rest)),
+        "plan" => Step::Plan(rest.split(';').map(own).filter(|item| !item.is_empty()).collect()),
+        "think about" => Step::Think(own(rest)),
+        "ask" => Step::Ask(own(rest)),
+        "call" => {
+            let (server, rest) = rest.split_once(' ')?;
+            let (tool, json) = rest.trim().split_once(' ').unwrap_or((rest.trim(), "{}"));
+            // Left as it is if it is not JSON: the tool reports what is wrong.
+            let arguments = serde_json::from_str(json).unwrap_or_else(|_| Value::String(json.to_owned()));
+            let arguments = if arguments == Value::Null { Value::Object(Map::new()) } else { arguments };
+            Step::Call { server: own(server), tool: own(tool), arguments }
+        }
+        "remember" => Step::Remember(own(rest)),
+        _ => Step::Slow(rest.parse().ok()?),
+    })
 }
 
 /// The text after a keyword, with or without a colon; must not be empty.

@@ -38,7 +38,6 @@ struct Page {
     /// The open element that hides its content.
     hidden: Option<String>,
     text: String,
-    /// Depth of `pre` elements.
     code: usize,
     /// Targets of the open links.
     links: Vec<Option<String>>,

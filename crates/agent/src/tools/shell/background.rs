@@ -18,7 +18,6 @@ const MOST: usize = 16;
 /// Most output stored per command.
 const KEPT: u64 = 16 * 1024 * 1024;
 
-/// The running background commands.
 #[derive(Debug, Default)]
 pub(super) struct Background {
     running: Mutex<JoinSet<()>>,
@@ -27,7 +26,6 @@ pub(super) struct Background {
 }
 
 impl Background {
-    /// Moves a command to the background.
     pub(super) async fn take(&self, child: Child, private: &Path) -> Outcome {
         let number = self.started.fetch_add(1, Ordering::Relaxed) + 1;
         let path = private.join(format!("background-{number}.log"));

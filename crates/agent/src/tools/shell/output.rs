@@ -1,19 +1,20 @@
 //! Collects a command's output, bounded: the part that is not reported yet, and the text for the model. Pure.
 
+use crate::tool::cut_before;
+
 /// Most output reported while it runs. The rest is only counted.
 const SHOWN: u64 = 4 * 1024 * 1024;
 /// Bytes of the beginning and of the end that the model gets.
 const HEAD: usize = 15_000;
 const TAIL: usize = 15_000;
 
-/// The stored output.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     text: Text,
     /// Not reported yet.
-    waiting: String,
+    pub(super) waiting: String,
     shown: u64,
-    not_shown: u64,
+    pub(super) not_shown: u64,
     head: String,
     /// The output after the head, or the end of it.
     tail: String,
@@ -27,7 +28,6 @@ impl Output {
         self.add(&text);
     }
 
-    /// Marks the end of the output.
     pub(super) fn finish(&mut self) {
         let text = self.text.finish();
         self.add(text);
@@ -52,19 +52,8 @@ impl Output {
         }
     }
 
-    /// Number of bytes that are not reported yet.
-    pub(super) fn waiting(&self) -> usize {
-        self.waiting.len()
-    }
-
-    /// The next piece to report.
     pub(super) fn take(&mut self) -> Option<String> {
         Some(std::mem::take(&mut self.waiting)).filter(|text| !text.is_empty())
-    }
-
-    /// How many bytes were not shown.
-    pub(super) fn not_shown(&self) -> u64 {
-        self.not_shown
     }
 
     /// The whole output for the model, with how the command ended.
@@ -83,11 +72,6 @@ impl Output {
             (false, false) => format!("{text}\n[{end}]"),
         }
     }
-}
-
-/// The last character boundary at or before `most`.
-fn cut_before(text: &str, most: usize) -> usize {
-    (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default()
 }
 
 /// Cuts the tail at its beginning to the limit; returns the number of bytes removed.
@@ -178,7 +162,7 @@ mod tests {
             shown += output.take().map_or(0, |text| text.len() as u64);
         }
         assert!(shown <= SHOWN && shown > SHOWN / 2);
-        assert_eq!(shown + output.not_shown(), 100 * 64 * 1024);
+        assert_eq!(shown + output.not_shown, 100 * 64 * 1024);
     }
 
     #[test]

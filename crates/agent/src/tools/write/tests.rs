@@ -64,13 +64,13 @@ async fn a_new_file_comes_with_its_folders() {
 async fn the_users_text_is_written_instead_and_the_model_told() {
     let scene = Scene::new(&[("a.txt", "one\r\ntwo\r\n")]);
     let first = job(&scene, "a.txt", "one\n2\n").await;
-    let outcome = scene.run(first.with_content("one\nzwei\n".to_owned()).unwrap()).await;
+    let outcome = scene.run(first.with_content("one\nzwei\n".to_owned(), serde_json::Map::new()).unwrap().0).await;
     assert_eq!(scene.text("a.txt"), "one\r\nzwei\r\n", "with the file's own line ends");
     assert!(outcome.text.contains("The user changed your text before it was written:"), "{}", outcome.text);
     assert!(outcome.text.contains("-2\r\n+zwei\r\n"), "{}", outcome.text);
     assert_eq!(outcome.changes[0].after.as_deref(), Some("one\r\nzwei\r\n"));
     let second = job(&scene, "a.txt", "x").await;
-    let outcome = scene.run(second.with_content("one\nzwei\n".to_owned()).unwrap()).await;
+    let outcome = scene.run(second.with_content("one\nzwei\n".to_owned(), serde_json::Map::new()).unwrap().0).await;
     assert_eq!(outcome.text, "a.txt was left as it is: the user took the change out.");
     assert!(outcome.changes.is_empty());
 }

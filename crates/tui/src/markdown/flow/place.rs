@@ -28,7 +28,6 @@ pub(super) enum Within {
 }
 
 impl Place {
-    /// The beginning of a text.
     pub(super) fn first() -> Self {
         Self {
             done: 0,
