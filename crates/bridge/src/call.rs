@@ -236,7 +236,7 @@ impl Call<'_> {
             let waited = self.wait(&run, reporter).await;
             let collected = run.state().collected;
             // A text that is read page by page needs a name, even if the agent answers without a task.
-            let id = self.shown_id(&run).or_else(|| result::is_long(&collected).then(|| run.handle.clone()));
+            let id = self.shown_id(&run).or_else(|| result::has_pages(&collected).then(|| run.handle.clone()));
             let id = id.as_deref();
             let end = match waited {
                 Waited::Cancelled => return self.give_up(&run).await.into(),
