@@ -513,10 +513,10 @@ impl Call<'_> {
         let task = answer.map_err(|error| self.agent.explain(&error))?;
         let mut collected = Collected::of(Some(task_id.to_owned()), None);
         collected.apply(Update::Task(task));
-        if collected.is_about_another_task() {
-            return Err("it answered about another task".to_owned());
+        match collected.missing() {
+            Some(why) => Err(why.to_owned()),
+            None => Ok(collected),
         }
-        Ok(collected)
     }
 
     async fn list(&self, request: CallToolRequestParams) -> Result<CallToolResult, String> {

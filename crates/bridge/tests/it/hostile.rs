@@ -112,6 +112,7 @@ async fn answers_to_other_questions_are_not_taken() {
             )],
             After::End,
         ),
+        ("SendStreamingMessage", "nothing") => asked.stream(&[]),
         ("SendStreamingMessage", _) => asked.stream(&[status("other", "COMPLETED", "for somebody else")]),
         ("GetTask" | "CancelTask", _) => asked
             .result(&json!({ "id": "other", "contextId": "c", "status": { "state": "TASK_STATE_COMPLETED" },
@@ -123,6 +124,7 @@ async fn answers_to_other_questions_are_not_taken() {
     let rig = Rig::plain(vec![wrong.entry("wrong"), good.entry("good")]).await;
     let calls = [
         ("wrong_sendMessage", json!({ "message": "id" })),
+        ("wrong_sendMessage", json!({ "message": "nothing" })),
         ("wrong_sendMessage", json!({ "message": "task", "taskId": "mine" })),
         ("wrong_getTask", json!({ "taskId": "mine" })),
         ("wrong_cancelTask", json!({ "taskId": "mine" })),
