@@ -10,7 +10,8 @@ use multitap_a2a::{ListTasks, Message, SendMessage, Task, Update, hops};
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientResult, ContentBlock, ElicitRequest,
-    ElicitRequestParams, ElicitResult, InputRequest, InputRequiredResult, ProtocolVersion, ServerRequest,
+    ElicitRequestParams, ElicitResult, ElicitationAction, InputRequest, InputRequiredResult, ProtocolVersion,
+    ServerRequest,
 };
 use rmcp::service::{PeerRequestOptions, RequestContext, RequestHandle};
 use serde_json::{Map, Value, json};
@@ -35,6 +36,8 @@ const MOST_QUESTIONS: usize = 10;
 const CANCEL_LIMIT: Duration = Duration::from_secs(5);
 /// How long to wait for a client to accept that a question is withdrawn.
 const TAKE_BACK_LIMIT: Duration = Duration::from_secs(1);
+/// How long after a dialog was closed a client may take to say that it gave up the whole call.
+const DISMISSAL: Duration = Duration::from_millis(500);
 /// How long to wait before a task is looked at again that nobody follows; doubled each time.
 const FIRST_LOOK: Duration = Duration::from_millis(250);
 const LONGEST_LOOK: Duration = Duration::from_secs(5);
@@ -406,6 +409,7 @@ impl Call<'_> {
                     return None;
                 }
                 answer = &mut asked.rx => return match answer {
+                    Ok(Ok(ClientResult::ElicitResult(answer))) if self.is_given_up(&answer).await => None,
                     Ok(Ok(ClientResult::ElicitResult(answer))) => Some(ask::reply(&self.agent, question, &answer)),
                     Ok(Ok(_)) => cannot(&"its answer does not answer a form"),
                     Ok(Err(error)) => cannot(&error),
@@ -420,6 +424,11 @@ impl Call<'_> {
                 }
             }
         }
+    }
+
+    /// Whether a dialog was closed because its call was given up: some clients close it first.
+    async fn is_given_up(&self, answer: &ElicitResult) -> bool {
+        answer.action == ElicitationAction::Cancel && timeout(DISMISSAL, self.context.ct.cancelled()).await.is_ok()
     }
 
     fn ask_by_result(
