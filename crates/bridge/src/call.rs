@@ -249,6 +249,9 @@ impl Call<'_> {
                 }
                 Waited::Ended(end) => end,
             };
+            if matches!(end, RunEnd::Failed(_)) {
+                self.look_again();
+            }
             message = match self.settle(id, &collected, &end, questions, reporter).await {
                 Settled::Result(response) => return *response,
                 Settled::Cancelled => return self.give_up(&run).await.into(),
@@ -374,6 +377,17 @@ impl Call<'_> {
             }
         }
         result::error(format!("the call of {} was cancelled", self.name))
+    }
+
+    /// Fetches the card once more: an agent that moved fails its calls.
+    fn look_again(&self) {
+        let (bridge, name, agent) = (self.bridge.clone(), self.name.clone(), self.agent.clone());
+        self.bridge.tasks.spawn(async move {
+            tokio::select! {
+                () = bridge.stop.cancelled() => {}
+                _ = bridge.registry.reload(&name, &agent, bridge.options.load_timeout) => {}
+            }
+        });
     }
 
     fn elicitation(&self) -> Elicitation {
