@@ -42,9 +42,10 @@ pub(crate) fn form(name: &str, agent: &RemoteAgent, question: &Question) -> Opti
             let choices = options.iter().enumerate();
             let choices =
                 choices.map(|(at, option)| ConstTitle::new(choice(agent, at, option), agent.clean(&option.name)));
-            let choices = TitledSingleSelectEnumSchema::new(choices.collect());
+            let mut choices = TitledSingleSelectEnumSchema::new(choices.collect());
+            choices.title = Some("Decision".into());
             let choices = EnumSchema::Single(SingleSelectEnumSchema::Titled(choices));
-            let feedback = StringSchema::new().title("Words for the agent (optional)");
+            let feedback = StringSchema::new().title("Words for the agent");
             let schema = ElicitationSchema::builder()
                 .required_property(DECISION, PrimitiveSchemaDefinition::Enum(choices))
                 .property(FEEDBACK, PrimitiveSchemaDefinition::String(feedback));
