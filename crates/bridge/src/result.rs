@@ -71,6 +71,10 @@ pub(crate) fn of_task(
         blocks.extend(shown.blocks);
         artifacts.push(shown.data);
     }
+    let question = collected.question();
+    if let Some(question) = question.as_ref().and_then(|question| ask::text(agent, question)) {
+        blocks.push(ContentBlock::text(format!("{}\n{question}", mark(name, "asks for a decision"))));
+    }
     let next = next(name, agent, id, collected, returned);
     if let Some(next) = &next {
         blocks.push(ContentBlock::text(format!("[{next}]")));
@@ -92,7 +96,7 @@ pub(crate) fn of_task(
         data.insert("error".to_owned(), json!(why));
     }
     data.insert("artifacts".to_owned(), json!(artifacts));
-    data.extend(collected.question().map(|question| ("question".to_owned(), ask::data(name, agent, &question))));
+    data.extend(question.map(|question| ("question".to_owned(), ask::data(name, agent, &question))));
     data.extend(next.map(|next| ("next".to_owned(), json!(next))));
     let has_failed = matches!(returned, Returned::Ended(RunEnd::Failed(_)))
         || matches!(collected.state, TaskState::Failed | TaskState::Rejected);

@@ -349,6 +349,12 @@ async fn without_a_person_the_same_tool_answers() {
     let result = rig.call("asking_sendMessage", json!({ "message": "blue", "taskId": "t" })).await;
     let question = &result["structuredContent"]["question"];
     assert_eq!(question["options"][0]["optionId"], "proceed_once", "{result:#}");
+    // Some clients give the model the text alone.
+    let shown = text(&result);
+    for part in ["- proceed_once: Yes\n- cancel: No\n", "It wants to run this command: ls", "\"toolCallId\": \"call\""]
+    {
+        assert!(shown.contains(part), "no {part} in {shown}");
+    }
     let answer = json!({ "toolCallId": question["toolCallId"], "optionId": "proceed_once" });
     let result = rig.call("asking_sendMessage", json!({ "taskId": "t", "answer": answer })).await;
     assert_eq!(result["structuredContent"]["text"], "painted blue", "{result:#}");
