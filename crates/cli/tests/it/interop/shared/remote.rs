@@ -5,11 +5,13 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use multitap_testkit::interop;
 use multitap_testkit::model::{Reply, Tool};
 use multitap_testkit::peer::{Binding, Kind, SampleAgent};
 use serde_json::{Value, json};
 
 use super::frames;
+use super::guest::Guest as _;
 use super::party::{Party, Side};
 use crate::interop::agent::Agent;
 use crate::interop::seat::{self, place};
@@ -142,6 +144,36 @@ pub(super) fn a_cancelled_turn_cancels_the_remote_task(agent: Agent, kind: Kind)
     }
     party.told("end of the turn", |event| frames::is_state(event, "canceled"));
     party.rests("canceled");
+    leave(party);
+}
+
+/// The turn is cancelled while a person is asked what the remote agent wants to know. Agents that do not ask have ended
+/// their turn by then, and the task waits for the next one.
+pub(super) fn a_turn_is_cancelled_while_a_remote_agent_asks(agent: Agent, kind: Kind) {
+    // Those on JavaScript do not notice that a task is cancelled which waits.
+    if interop::peer(Kind::Python).is_none() {
+        return;
+    }
+    let sample = SampleAgent::start(Kind::Python, Binding::JsonRpc, TOKEN).unwrap();
+    let place = place(agent);
+    place.settings(&json!({ "a2aServers": [{ "url": sample.url, "name": "painter", "accessToken": TOKEN }] }));
+    let mut party = Party::meet(&place, kind);
+    place.model.push(send(json!({ "message": "paint the wall" })));
+    party.prompt(Side::Terminal, "have the wall painted");
+    allowed(&mut party, Side::Socket);
+    let end = if agent.elicits() {
+        party.terminal.shows("Which colour?").unwrap();
+        party.socket.cancel().unwrap();
+        if agent.cancels_calls_that_ask() {
+            assert_eq!(sample.line().unwrap(), "cancelled");
+        }
+        "canceled"
+    } else {
+        place.model.push(Reply::text(DONE));
+        "completed"
+    };
+    party.told("end of the turn", |event| frames::is_state(event, end));
+    party.rests(end);
     leave(party);
 }
 
