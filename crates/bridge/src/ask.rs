@@ -3,6 +3,7 @@
 
 use multitap_a2a::devtool::{ConfirmationOption, ToolCallConfirmation};
 use multitap_a2a::{Message, Part};
+use multitap_event::visible_line;
 use rmcp::model::{
     ConstTitle, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, EnumSchema,
     PrimitiveSchemaDefinition, SingleSelectEnumSchema, StringSchema, TitledSingleSelectEnumSchema,
@@ -42,9 +43,10 @@ pub(crate) fn form(name: &str, agent: &RemoteAgent, question: &Question) -> Opti
             let choices = options.iter().enumerate();
             let choices =
                 choices.map(|(at, option)| ConstTitle::new(choice(agent, at, option), agent.clean(&option.name)));
-            let choices = TitledSingleSelectEnumSchema::new(choices.collect());
+            let mut choices = TitledSingleSelectEnumSchema::new(choices.collect());
+            choices.title = Some("Decision".into());
             let choices = EnumSchema::Single(SingleSelectEnumSchema::Titled(choices));
-            let feedback = StringSchema::new().title("Words for the agent (optional)");
+            let feedback = StringSchema::new().title("Words for the agent");
             let schema = ElicitationSchema::builder()
                 .required_property(DECISION, PrimitiveSchemaDefinition::Enum(choices))
                 .property(FEEDBACK, PrimitiveSchemaDefinition::String(feedback));
@@ -105,6 +107,16 @@ pub(crate) fn data(name: &str, agent: &RemoteAgent, question: &Question) -> Valu
         }),
         Question::Oversized { bytes, .. } => serde_json::json!({ "kind": "oversized", "bytes": bytes, "agent": name }),
     }
+}
+
+/// What is to be decided and the choices, as text. None: the text of the task says what is asked.
+pub(crate) fn text(agent: &RemoteAgent, question: &Question) -> Option<String> {
+    let Question::Confirmation { about, options, .. } = question else { return None };
+    let options = options.iter().enumerate();
+    let options = options
+        .map(|(at, option)| format!("\n- {}: {}", choice(agent, at, option), visible_line(&agent.clean(&option.name))));
+    // The options come first: what is to be decided may have lines that look like options.
+    Some(format!("The options, by id:{}\nIt wants to {}", options.collect::<String>(), agent.clean(about)))
 }
 
 /// The name of a choice in a form: its id, if that can be passed on.

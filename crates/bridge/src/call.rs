@@ -10,7 +10,8 @@ use multitap_a2a::{ListTasks, Message, SendMessage, Task, Update, hops};
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientResult, ContentBlock, ElicitRequest,
-    ElicitRequestParams, ElicitResult, InputRequest, InputRequiredResult, ProtocolVersion, ServerRequest,
+    ElicitRequestParams, ElicitResult, ElicitationAction, InputRequest, InputRequiredResult, ProtocolVersion,
+    ServerRequest,
 };
 use rmcp::service::{PeerRequestOptions, RequestContext, RequestHandle};
 use serde_json::{Map, Value, json};
@@ -35,6 +36,8 @@ const MOST_QUESTIONS: usize = 10;
 const CANCEL_LIMIT: Duration = Duration::from_secs(5);
 /// How long to wait for a client to accept that a question is withdrawn.
 const TAKE_BACK_LIMIT: Duration = Duration::from_secs(1);
+/// How long after a dialog was closed a client may take to say that it gave up the whole call.
+const DISMISSAL: Duration = Duration::from_millis(500);
 /// First delay between two looks at a task that nobody follows; doubled each time.
 const FIRST_LOOK: Duration = Duration::from_millis(250);
 const LONGEST_LOOK: Duration = Duration::from_secs(5);
@@ -236,7 +239,7 @@ impl Call<'_> {
             let waited = self.wait(&run, reporter).await;
             let collected = run.state().collected;
             // A text that is read page by page needs an id, even if the agent answers without a task.
-            let id = self.shown_id(&run).or_else(|| result::is_long(&collected).then(|| run.handle.clone()));
+            let id = self.shown_id(&run).or_else(|| result::has_pages(&collected).then(|| run.handle.clone()));
             let id = id.as_deref();
             let end = match waited {
                 Waited::Cancelled => return self.give_up(&run).await.into(),
@@ -246,6 +249,9 @@ impl Call<'_> {
                 }
                 Waited::Ended(end) => end,
             };
+            if matches!(end, RunEnd::Failed(_)) {
+                self.look_again();
+            }
             message = match self.settle(id, &collected, &end, questions, reporter).await {
                 Settled::Result(response) => return *response,
                 Settled::Cancelled => return self.give_up(&run).await.into(),
@@ -373,6 +379,17 @@ impl Call<'_> {
         result::error(format!("the call of {} was cancelled", self.name))
     }
 
+    /// Fetches the card once more: an agent that moved fails its calls.
+    fn look_again(&self) {
+        let (bridge, name, agent) = (self.bridge.clone(), self.name.clone(), self.agent.clone());
+        self.bridge.tasks.spawn(async move {
+            tokio::select! {
+                () = bridge.stop.cancelled() => {}
+                _ = bridge.registry.reload(&name, &agent, bridge.options.load_timeout) => {}
+            }
+        });
+    }
+
     fn elicitation(&self) -> Elicitation {
         let offered = self.context.client_capabilities().and_then(|capabilities| capabilities.elicitation);
         // A client that names neither form nor URL means forms.
@@ -406,6 +423,7 @@ impl Call<'_> {
                     return None;
                 }
                 answer = &mut asked.rx => return match answer {
+                    Ok(Ok(ClientResult::ElicitResult(answer))) if self.is_given_up(&answer).await => None,
                     Ok(Ok(ClientResult::ElicitResult(answer))) => Some(ask::reply(&self.agent, question, &answer)),
                     Ok(Ok(_)) => cannot(&"its answer does not answer a form"),
                     Ok(Err(error)) => cannot(&error),
@@ -420,6 +438,11 @@ impl Call<'_> {
                 }
             }
         }
+    }
+
+    /// Whether a dialog was closed because its call was given up: some clients close it first.
+    async fn is_given_up(&self, answer: &ElicitResult) -> bool {
+        answer.action == ElicitationAction::Cancel && timeout(DISMISSAL, self.context.ct.cancelled()).await.is_ok()
     }
 
     fn ask_by_result(
@@ -513,10 +536,10 @@ impl Call<'_> {
         let task = answer.map_err(|error| self.agent.explain(&error))?;
         let mut collected = Collected::of(Some(task_id.to_owned()), None);
         collected.apply(Update::Task(task));
-        if collected.is_about_another_task() {
-            return Err("it answered about another task".to_owned());
+        match collected.missing() {
+            Some(why) => Err(why.to_owned()),
+            None => Ok(collected),
         }
-        Ok(collected)
     }
 
     async fn list(&self, request: CallToolRequestParams) -> Result<CallToolResult, String> {

@@ -91,9 +91,13 @@ impl Collected {
         Self { state: TaskState::InputRequired, question: Some(question), ..Self::of(task_id, context_id) }
     }
 
-    /// Whether the agent said nothing about this task, but something about another one.
-    pub(crate) fn is_about_another_task(&self) -> bool {
-        self.origin == Origin::Foreign
+    /// Why this is no answer, if the agent said nothing about the task.
+    pub(crate) fn missing(&self) -> Option<&'static str> {
+        match self.origin {
+            Origin::None => Some("it did not answer"),
+            Origin::Ours => None,
+            Origin::Foreign => Some("it answered about another task"),
+        }
     }
 
     /// Whether no more updates will come.

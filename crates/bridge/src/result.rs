@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use multitap_a2a::{Artifact, Content, Part, TaskState};
+use multitap_event::Image;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
@@ -21,6 +22,8 @@ const PAGE: usize = 20_000;
 const MOST_TITLE: usize = 200;
 /// The largest image that is passed on as an image, in base64.
 const MOST_IMAGE: usize = 1024 * 1024;
+/// The most images of one result.
+const MOST_IMAGES: usize = 4;
 
 /// Why a call returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,9 +52,9 @@ pub(crate) fn of_task(
     collected: &Collected,
     returned: Returned<'_>,
 ) -> CallToolResult {
-    let mut room = MOST_TEXT;
+    let mut room = Room { characters: MOST_TEXT, images: MOST_IMAGES };
     let whole = agent.clean(&collected.text());
-    let text = cut(&whole, &mut room);
+    let text = cut(&whole, &mut room.characters);
     let notice = mark(name, "wrote what follows");
     let mut blocks = vec![ContentBlock::text(format!("{notice}\n{text}"))];
     let is_cut = text.len() < whole.len();
@@ -67,6 +70,10 @@ pub(crate) fn of_task(
         let shown = of_artifact(name, agent, id, &artifact_id(agent, at, artifact), artifact, &mut room);
         blocks.extend(shown.blocks);
         artifacts.push(shown.data);
+    }
+    let question = collected.question();
+    if let Some(question) = question.as_ref().and_then(|question| ask::text(agent, question)) {
+        blocks.push(ContentBlock::text(format!("{}\n{question}", mark(name, "asks for a decision"))));
     }
     let next = next(name, agent, id, collected, returned);
     if let Some(next) = &next {
@@ -89,7 +96,7 @@ pub(crate) fn of_task(
         data.insert("error".to_owned(), json!(why));
     }
     data.insert("artifacts".to_owned(), json!(artifacts));
-    data.extend(collected.question().map(|question| ("question".to_owned(), ask::data(name, agent, &question))));
+    data.extend(question.map(|question| ("question".to_owned(), ask::data(name, agent, &question))));
     data.extend(next.map(|next| ("next".to_owned(), json!(next))));
     let has_failed = matches!(returned, Returned::Ended(RunEnd::Failed(_)))
         || matches!(collected.state, TaskState::Failed | TaskState::Rejected);
@@ -164,6 +171,12 @@ fn how_to_answer(name: &str, agent: &RemoteAgent, task: &str, collected: &Collec
     }
 }
 
+/// How much more one result may have.
+struct Room {
+    characters: usize,
+    images: usize,
+}
+
 /// One artifact in a result.
 struct Shown {
     blocks: Vec<ContentBlock>,
@@ -181,31 +194,55 @@ fn of_artifact(
     task: Option<&str>,
     id: &str,
     artifact: &Artifact,
-    room: &mut usize,
+    room: &mut Room,
 ) -> Shown {
     let title = claim(agent, artifact.name.as_deref().unwrap_or(id), MOST_TITLE);
-    let whole = text_of(agent, artifact);
-    let characters = whole.chars().count();
-    let text = cut(&whole, room);
-    let is_cut = text.len() < whole.len();
+    let characters = text_of(agent, artifact).chars().count();
+    let mut images = Vec::new();
+    let texts = artifact.parts.iter().map(|part| match image(agent, part) {
+        Some((image, line)) if images.len() < room.images => {
+            images.push(ContentBlock::image(image.data, image.media_type));
+            line
+        }
+        _ => part_text(agent, part),
+    });
+    let whole = agent.clean(&texts.collect::<Vec<_>>().join("\n"));
+    room.images -= images.len();
+    let text = cut(&whole, &mut room.characters);
+    let is_cut = text.len() < whole.len() || !images.is_empty();
     let mut blocks =
         vec![ContentBlock::text(format!("{}\n{title}:\n{text}", mark(name, "made the artifact that follows")))];
-    if is_cut {
+    if !images.is_empty() {
+        blocks.extend(images);
+        blocks.push(bytes_of_images(name, task, id));
+    } else if is_cut {
         blocks.push(more(name, task, id, characters, text.chars().count()));
-    }
-    for part in &artifact.parts {
-        if let (Content::Raw(data), Some(kind)) = (&part.content, part.media_type.as_deref())
-            && kind.starts_with("image/")
-            && data.len() <= MOST_IMAGE
-            && BASE64_STANDARD.decode(data).is_ok_and(|bytes| !agent.holds_secret(&bytes))
-        {
-            blocks.push(ContentBlock::image(data.clone(), claim(agent, kind, MOST_TITLE)));
-        }
     }
     let data = json!({
         "artifactId": id, "name": title, "characters": characters, "text": text, "isTruncated": is_cut,
     });
     Shown { blocks, data }
+}
+
+/// An image of an artifact, if a model can read it: its service may refuse the whole conversation otherwise.
+/// Its bytes as text would take the room of what a model can read, so a line stands for them.
+fn image(agent: &RemoteAgent, part: &Part) -> Option<(Image, String)> {
+    let (Content::Raw(data), Some(kind)) = (&part.content, &part.media_type) else { return None };
+    if !kind.starts_with("image/") || data.len() > MOST_IMAGE {
+        return None;
+    }
+    let bytes = BASE64_STANDARD.decode(data).ok().filter(|bytes| !agent.holds_secret(bytes))?;
+    let media_type = Image::media_type_of(&bytes).ok()?.to_owned();
+    Some((Image { media_type, data: data.clone() }, file_line(part, bytes.len())))
+}
+
+/// How to get what `image` leaves out.
+fn bytes_of_images(name: &str, task: Option<&str>, id: &str) -> ContentBlock {
+    let (task, tool) = (task.unwrap_or("unknown"), Action::GetArtifact.of(name));
+    ContentBlock::text(format!(
+        "[Images are shown without their bytes. Call {tool} with taskId \"{task}\", artifactId \"{id}\" for the bytes, in \
+         base64.]"
+    ))
 }
 
 /// A hint how to get the rest of a text that was cut.
@@ -217,9 +254,10 @@ fn more(name: &str, task: Option<&str>, id: &str, characters: usize, shown: usiz
     ))
 }
 
-/// Whether the text is too long for one result, so that the rest must be read page by page.
-pub(crate) fn is_long(collected: &Collected) -> bool {
-    collected.bytes() > MOST_TEXT
+/// Whether one result may leave something out, so that the rest must be read page by page.
+pub(crate) fn has_pages(collected: &Collected) -> bool {
+    let mut parts = collected.artifacts.iter().flat_map(|artifact| &artifact.parts);
+    collected.bytes() > MOST_TEXT || parts.any(|part| matches!(part.content, Content::Raw(_)))
 }
 
 /// An artifact with everything that can be shown, by the id that the client knows; the answer itself is one, too.
@@ -252,8 +290,7 @@ fn text_of(agent: &RemoteAgent, artifact: &Artifact) -> String {
 }
 
 fn part_text(agent: &RemoteAgent, part: &Part) -> String {
-    let name = part.filename.as_deref().unwrap_or("unnamed");
-    let kind = part.media_type.as_deref().unwrap_or("application/octet-stream");
+    let (name, kind) = file(part);
     match &part.content {
         Content::Text(text) => text.clone(),
         Content::Data(value) => value.to_string(),
@@ -261,10 +298,21 @@ fn part_text(agent: &RemoteAgent, part: &Part) -> String {
         Content::Raw(data) => match BASE64_STANDARD.decode(data) {
             Ok(bytes) if kind.starts_with("text/") => String::from_utf8_lossy(&bytes).into_owned(),
             Ok(bytes) if agent.holds_secret(&bytes) => format!("(file {name}, {kind}: it holds credentials)"),
-            Ok(bytes) => format!("(file {name}, {kind}, {} bytes)\n{data}", bytes.len()),
+            Ok(bytes) => format!("{}\n{data}", file_line(part, bytes.len())),
             Err(_) => format!("(file {name}, {kind}: its bytes are not base64)"),
         },
     }
+}
+
+fn file_line(part: &Part, bytes: usize) -> String {
+    let (name, kind) = file(part);
+    format!("(file {name}, {kind}, {bytes} bytes)")
+}
+
+/// The name and the type of a file.
+fn file(part: &Part) -> (&str, &str) {
+    let kind = part.media_type.as_deref().unwrap_or("application/octet-stream");
+    (part.filename.as_deref().unwrap_or("unnamed"), kind)
 }
 
 /// A call that an agent failed, with words that may be its own.

@@ -133,6 +133,10 @@ impl Run {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).collected.task_id.clone()
     }
 
+    fn missing(&self) -> Option<&'static str> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).collected.missing()
+    }
+
     /// Waits until the agent has named the task; `None` if it never will.
     pub(crate) async fn named_task(&self) -> Option<String> {
         let mut changes = self.watch();
@@ -169,10 +173,7 @@ impl Run {
                     }
                 }
                 Some(Err(error)) => return RunEnd::Failed(self.agent.explain(&error)),
-                None if self.state().collected.is_about_another_task() => {
-                    return RunEnd::Failed("it answered about another task".to_owned());
-                }
-                None => return RunEnd::Done,
+                None => return self.missing().map_or(RunEnd::Done, |why| RunEnd::Failed(why.to_owned())),
             }
         }
         RunEnd::Failed(format!("it sent more than {MOST_UPDATES} updates"))

@@ -15,6 +15,7 @@ use multitap_serve::{
 use crate::args::{AccessArgs, DoorArgs};
 use crate::exit::{Exit, Problem};
 use crate::file_lists::FileLists;
+use crate::remote_agents;
 use crate::settings::Settings;
 use crate::token;
 
@@ -140,6 +141,7 @@ pub(crate) fn config(host: &str, port: u16, access: &AccessArgs, settings: &Sett
         access: self::access(access)?,
         limits: Limits::default(),
         extension_required: settings.a2a.extension_required,
+        remote_agents: remote_agents::names(settings),
         name: NAME.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     })

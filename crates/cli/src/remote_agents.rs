@@ -30,6 +30,7 @@ use tokio_util::task::TaskTracker;
 
 use self::folder::PrivateFolder;
 use self::relay::{HopRecord, relay};
+use crate::settings::Settings;
 
 /// Name of the MCP server.
 pub(crate) const NAME: &str = "a2a-server";
@@ -108,6 +109,15 @@ pub(crate) fn left_out(config: &SessionConfig) -> Option<String> {
     } else {
         None
     }
+}
+
+/// The remote agents that sessions can call, as the card of a door lists them.
+pub(crate) fn names(settings: &Settings) -> Vec<String> {
+    if settings.mcp_servers.contains_key(NAME) {
+        return Vec::new();
+    }
+    let name = |entry: &A2aServer| entry.name.clone().unwrap_or_else(|| entry.address());
+    settings.a2a_servers.iter().map(name).collect()
 }
 
 /// The user's own server of that name takes precedence.

@@ -45,6 +45,8 @@ pub struct DoorConfig {
     pub limits: Limits,
     /// Whether clients must use the `development-tool` extension.
     pub extension_required: bool,
+    /// The remote agents that the agents here can call, by name. The extended card lists them.
+    pub remote_agents: Vec<String>,
     /// The agent's name in the card.
     pub name: String,
     /// The agent's version in the card.
@@ -178,6 +180,7 @@ pub(crate) struct About {
     pub(crate) version: String,
     pub(crate) url: String,
     pub(crate) extension_required: bool,
+    pub(crate) remote_agents: Vec<String>,
 }
 
 impl Shared {
@@ -259,6 +262,7 @@ impl OpenDoor {
             version: config.version,
             url: url.clone(),
             extension_required: config.extension_required,
+            remote_agents: config.remote_agents,
         };
         let connections = take_in(listeners, host, guard, about, config.limits);
         Ok(Self { addresses, url, connections, socket: None })
@@ -294,7 +298,7 @@ impl OpenDoor {
         let (listener, socket) = private::listen(&config.socket)?;
         let url = format!("unix:{}", config.socket.display());
         let PrivateConfig { limits, name, version, .. } = config;
-        let about = About { name, version, url: url.clone(), extension_required: false };
+        let about = About { name, version, url: url.clone(), extension_required: false, remote_agents: Vec::new() };
         let connections = take_in(vec![Listener::Unix(listener)], host, Guard::private(), about, limits);
         Ok(Self { addresses: Vec::new(), url, connections, socket: Some(socket) })
     }

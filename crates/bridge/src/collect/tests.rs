@@ -188,7 +188,7 @@ fn what_stands_beside_the_text_is_bounded_too() {
     assert!(held < 64 * 4096, "{held} bytes");
     let mut other = Collected::default();
     other.apply(status(&long, TaskState::Completed, None));
-    assert!(other.is_about_another_task() && other.task_id.is_none());
+    assert!(other.missing().is_some() && other.task_id.is_none());
 }
 
 #[test]

@@ -349,6 +349,12 @@ async fn without_a_person_the_same_tool_answers() {
     let result = rig.call("asking_sendMessage", json!({ "message": "blue", "taskId": "t" })).await;
     let question = &result["structuredContent"]["question"];
     assert_eq!(question["options"][0]["optionId"], "proceed_once", "{result:#}");
+    // Some clients give the model the text alone.
+    let shown = text(&result);
+    for part in ["- proceed_once: Yes\n- cancel: No\n", "It wants to run this command: ls", "\"toolCallId\": \"call\""]
+    {
+        assert!(shown.contains(part), "no {part} in {shown}");
+    }
     let answer = json!({ "toolCallId": question["toolCallId"], "optionId": "proceed_once" });
     let result = rig.call("asking_sendMessage", json!({ "taskId": "t", "answer": answer })).await;
     assert_eq!(result["structuredContent"]["text"], "painted blue", "{result:#}");
@@ -471,6 +477,31 @@ async fn a_call_that_is_given_up_while_a_person_is_asked_cancels_its_task() {
     }
     until("the task to be cancelled", || !agent.calls("CancelTask").is_empty()).await;
     until("the question to be taken back", || *rig.desk().taken_back.borrow()).await;
+    rig.end().await;
+}
+
+/// Some clients close the dialog before they say that the call is given up.
+#[tokio::test]
+async fn a_dialog_that_closes_with_its_call_cancels_the_task() {
+    let agent = Agent::start("asking", |asked: &Asked| match asked.method() {
+        "CancelTask" => {
+            asked.result(&json!({ "id": "t", "contextId": "c", "status": { "state": "TASK_STATE_CANCELED" } }))
+        }
+        _ => asking(asked),
+    })
+    .await;
+    let rig = Rig::start(options(), vec![agent.entry("asking")], Era::Initialize, Person::Leaving).await;
+    let call = rig.client.call_tool(Rig::request("asking_sendMessage", json!({ "message": "begin" })));
+    tokio::select! {
+        biased;
+        result = call => panic!("it ended: {result:?}"),
+        () = until("the question", || !rig.desk().asked.lock().unwrap().is_empty()) => {}
+    }
+    until("the task to be cancelled", || !agent.calls("CancelTask").is_empty()).await;
+    // A dialog that closes alone means that the person does not want to answer: the task waits on.
+    let result = rig.call("asking_sendMessage", json!({ "message": "begin" })).await;
+    assert!(text(&result).contains("did not answer"), "{result:#}");
+    assert_eq!(agent.calls("CancelTask").len(), 1);
     rig.end().await;
 }
 

@@ -36,6 +36,8 @@ pub(crate) enum Person {
     Absent,
     /// There, and never answers.
     Asleep,
+    /// Closes each dialog.
+    Leaving,
 }
 
 #[derive(Debug, Clone)]
@@ -52,7 +54,9 @@ pub(crate) struct Desk {
 impl ClientHandler for Desk {
     fn get_info(&self) -> ClientConfig {
         let capabilities = match self.person {
-            Person::Present | Person::Asleep => ClientCapabilities::builder().enable_elicitation().build(),
+            Person::Present | Person::Asleep | Person::Leaving => {
+                ClientCapabilities::builder().enable_elicitation().build()
+            }
             Person::Absent => ClientCapabilities::default(),
         };
         ClientConfig::new(capabilities, Implementation::new("test", "1"))
@@ -68,6 +72,9 @@ impl ClientHandler for Desk {
         if self.person == Person::Asleep {
             context.ct.cancelled().await;
             self.taken_back.send_replace(true);
+            return Ok(ElicitResult::new(ElicitationAction::Cancel));
+        }
+        if self.person == Person::Leaving {
             return Ok(ElicitResult::new(ElicitationAction::Cancel));
         }
         Ok(match self.answers.lock().unwrap().pop_front() {

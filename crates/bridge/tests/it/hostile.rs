@@ -112,6 +112,7 @@ async fn answers_to_other_questions_are_not_taken() {
             )],
             After::End,
         ),
+        ("SendStreamingMessage", "nothing") => asked.stream(&[]),
         ("SendStreamingMessage", _) => asked.stream(&[status("other", "COMPLETED", "for somebody else")]),
         ("GetTask" | "CancelTask", _) => asked
             .result(&json!({ "id": "other", "contextId": "c", "status": { "state": "TASK_STATE_COMPLETED" },
@@ -123,6 +124,7 @@ async fn answers_to_other_questions_are_not_taken() {
     let rig = Rig::plain(vec![wrong.entry("wrong"), good.entry("good")]).await;
     let calls = [
         ("wrong_sendMessage", json!({ "message": "id" })),
+        ("wrong_sendMessage", json!({ "message": "nothing" })),
         ("wrong_sendMessage", json!({ "message": "task", "taskId": "mine" })),
         ("wrong_getTask", json!({ "taskId": "mine" })),
         ("wrong_cancelTask", json!({ "taskId": "mine" })),
@@ -392,6 +394,49 @@ async fn escapes_do_not_reach_a_terminal() {
     let rig = Rig::plain(vec![A2aServer::new(agent.url.clone())]).await;
     is_clean(&json!(rig.loaded[0].error));
     is_clean(&serde_json::to_value(rig.list().await).unwrap());
+    rig.end().await;
+}
+
+/// A model's service refuses a conversation for good that has a picture in it which it cannot read.
+#[tokio::test]
+async fn only_pictures_that_models_can_read_are_shown_to_them() {
+    const PNG: &str =
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let agent = Agent::start("painter", |asked: &Asked| {
+        let part = |kind: &str, data: &str| json!({ "raw": data, "mediaType": kind, "filename": "x" });
+        let parts: Vec<Value> = match asked.text() {
+            "bad" => vec![
+                part("image/png", "Z2FyYmFnZQ=="),
+                part("image/svg+xml", "PHN2Zy8+"),
+                part("image/tiff", "SUkqAA=="),
+                part("text/plain", PNG),
+            ],
+            "mislabelled" => vec![part("image/gif", PNG)],
+            _ => vec![part("image/png", PNG); 50],
+        };
+        let mut made = artifact("t", "a", "", false);
+        made["artifactUpdate"]["artifact"]["parts"] = json!(parts);
+        asked.stream(&[task("t", "WORKING"), made, status("t", "COMPLETED", "done")])
+    })
+    .await;
+    let rig = Rig::plain(vec![agent.entry("painter")]).await;
+    let pictures = |result: &Value| -> Vec<Value> {
+        let blocks = result["content"].as_array().unwrap().iter();
+        blocks.filter(|block| block["type"] == "image").cloned().collect()
+    };
+    let result = rig.call("painter_sendMessage", json!({ "message": "bad" })).await;
+    assert_eq!(pictures(&result), [] as [Value; 0], "{result:#}");
+    let result = rig.call("painter_sendMessage", json!({ "message": "mislabelled" })).await;
+    let shown = pictures(&result);
+    assert_eq!((shown.len(), &shown[0]["mimeType"], &shown[0]["data"]), (1, &json!("image/png"), &json!(PNG)));
+    // Its bytes do not stand beside it as text, but can be had.
+    assert!(!text(&result).contains(PNG) && text(&result).contains("(file x, image/gif, 70 bytes)"), "{result:#}");
+    assert!(!result["structuredContent"].to_string().contains(PNG), "{result:#}");
+    assert!(text(&result).contains("Call painter_getArtifact with taskId \"t\", artifactId \"a\""), "{result:#}");
+    let page = rig.call("painter_getArtifact", json!({ "taskId": "t", "artifactId": "a" })).await;
+    assert!(text(&page).contains(PNG), "{page:#}");
+    let result = rig.call("painter_sendMessage", json!({ "message": "many" })).await;
+    assert!((1..10).contains(&pictures(&result).len()), "{result:#}");
     rig.end().await;
 }
 

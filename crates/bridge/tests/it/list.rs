@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use crate::agent::{Agent, Reply, card, saying};
+use crate::agent::{Agent, Asked, Reply, card, saying};
 use crate::client::{ERAS, Era, PATIENCE, Person, Rig, options, text};
 
 const MANAGEMENT: [&str; 3] = ["load_agent", "list_agents", "unload_agent"];
@@ -166,6 +166,25 @@ async fn a_card_that_cannot_be_fetched_for_a_while_takes_no_tools_away() {
     let result = rig.call("steady_sendMessage", json!({ "message": "hi" })).await;
     assert_eq!(result["structuredContent"]["text"], "still here", "{result:#}");
     rig.end().await;
+}
+
+/// An agent that moved is found when a call fails, not only when all cards are fetched again.
+#[tokio::test]
+async fn a_call_that_fails_lets_the_bridge_look_at_the_card_again() {
+    let home = Agent::start("home", |_: &Asked| Reply::Status(404, Vec::new(), String::new())).await;
+    let next = Agent::start("next", saying("I moved")).await;
+    let rig = Rig::plain(vec![home.entry("mover")]).await;
+    home.set_card(Reply::Json(card("home", &next.url)));
+    let failed = rig.call("mover_sendMessage", json!({ "message": "hi" })).await;
+    assert_eq!(failed["isError"], true, "{failed:#}");
+    for _ in 0..100 {
+        let result = rig.call("mover_sendMessage", json!({ "message": "hi" })).await;
+        if result["structuredContent"]["text"] == "I moved" {
+            return rig.end().await;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("the new address is not used");
 }
 
 #[tokio::test]

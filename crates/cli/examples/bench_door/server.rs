@@ -32,6 +32,7 @@ pub(crate) async fn run() -> Outcome<()> {
         access: Access::default(),
         limits: Limits::default(),
         extension_required: false,
+        remote_agents: Vec::new(),
         name: "bench".into(),
         version: "0".into(),
     };

@@ -28,6 +28,8 @@ Logs go to stderr; stdout carries MCP only.";
 #[command(after_long_help = MCP)]
 pub(crate) struct McpArgs {
     /// A2A agents as a JSON array
+    ///
+    /// Other users of this machine can see arguments: give tokens in --agents-file, or in a variable that `tokenEnv` names.
     #[arg(long, value_name = "JSON", conflicts_with = "agents_file")]
     pub(crate) agents: Option<String>,
 

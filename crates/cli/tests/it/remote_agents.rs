@@ -37,6 +37,11 @@ impl Remote {
         Self { scene, live, url }
     }
 
+    /// A file in its folder.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.scene.scratch.path(name)
+    }
+
     pub(crate) fn stop(mut self) {
         self.live.signal("-TERM", &self.scene.scratch);
         self.live.wait().exits(0);

@@ -130,6 +130,7 @@ pub(crate) async fn open_door(host: Arc<One>, access: Access) -> OpenDoor {
         access,
         limits: Limits::default(),
         extension_required: false,
+        remote_agents: Vec::new(),
         name: "test".to_owned(),
         version: "0".to_owned(),
     };

@@ -48,8 +48,20 @@ pub(crate) fn form_of(dialect: Dialect) -> Form {
     }
 }
 
-pub(crate) fn of(door: &Shared) -> Card {
-    at(door, None)
+/// The extended card, for clients that may use the door: it says which agents can be called from here.
+pub(crate) fn extended(door: &Shared) -> Card {
+    let mut card = at(door, None);
+    let remote = &door.about().remote_agents;
+    if !remote.is_empty() {
+        card.skills.push(Skill {
+            id: "remote-agents".to_owned(),
+            name: "Call remote agents".to_owned(),
+            description: format!("Calls these A2A agents if asked to: {}.", remote.join(", ")),
+            tags: ["a2a", "delegation"].map(str::to_owned).to_vec(),
+            ..Skill::default()
+        });
+    }
+    card
 }
 
 /// The card with that host in its addresses.

@@ -60,7 +60,8 @@ impl Host for Nobody {
 
 pub(crate) fn config(host: &str, access: Access, limits: Limits) -> DoorConfig {
     let (name, version) = ("test".to_owned(), "0".to_owned());
-    DoorConfig { host: host.to_owned(), port: 0, access, limits, extension_required: false, name, version }
+    let (host, remote_agents) = (host.to_owned(), Vec::new());
+    DoorConfig { host, port: 0, access, limits, extension_required: false, remote_agents, name, version }
 }
 
 pub(crate) async fn try_open(config: DoorConfig) -> Result<OpenDoor, DoorError> {

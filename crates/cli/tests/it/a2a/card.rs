@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::URI;
+use crate::remote_agents::TOKEN;
 use crate::scene::Scene;
 
 const PATH: &str = "/.well-known/agent-card.json";
@@ -52,5 +53,29 @@ fn a_client_that_has_it_is_not_sent_it_again() {
     assert_eq!(known("\"other\"").status, 200);
     let other = served.http.clone().with("A2A-Version", "1.0").get(PATH).unwrap();
     assert_ne!(other.header("ETag"), Some(tag.as_str()), "another card, another tag");
+    served.stop(&scene);
+}
+
+/// R004-6: the card that everybody sees does not tell what is listed here.
+#[test]
+fn the_extended_card_lists_the_remote_agents() {
+    let scene = Scene::bare();
+    let listed = json!([{"url": "http://127.0.0.1:1/x?key=hidden-word", "accessToken": TOKEN}, {"url": "http://127.0.0.1:2", "name": "planner"}]);
+    scene.user_settings(&json!({"a2aServers": listed}));
+    let served = scene.a2a(&[]);
+    let card = served.http.get(PATH).unwrap().json().unwrap();
+    assert_eq!(card["skills"].as_array().unwrap().len(), 1, "{card:#}");
+    let extended = served.result("GetExtendedAgentCard", &json!({}));
+    let skill = &extended["skills"][1];
+    assert_eq!(skill["id"], "remote-agents", "{extended:#}");
+    assert_eq!(skill["description"], "Calls these A2A agents if asked to: http://127.0.0.1:1/x, planner.");
+    assert!(!extended.to_string().contains(TOKEN), "{extended:#}");
+    served.stop(&scene);
+    // Agents do not get them if the user has a server of that name.
+    let own = json!({"a2a-server": {"command": "true"}});
+    scene.user_settings(&json!({"a2aServers": listed, "mcpServers": own}));
+    let served = scene.a2a(&[]);
+    let extended = served.result("GetExtendedAgentCard", &json!({}));
+    assert_eq!(extended["skills"].as_array().unwrap().len(), 1, "{extended:#}");
     served.stop(&scene);
 }

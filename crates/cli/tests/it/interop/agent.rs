@@ -150,6 +150,14 @@ impl Agent {
         }
     }
 
+    /// The same while the server asks the user something. Claude Code leaves the call open.
+    pub(crate) fn cancels_calls_that_ask(self) -> bool {
+        match self {
+            Self::Codex | Self::Builtin(_) => true,
+            Self::Claude | Self::Gemini | Self::Acp => false,
+        }
+    }
+
     /// Whether its model hears what somebody said with a no.
     pub(crate) fn hears_feedback(self) -> bool {
         match self {

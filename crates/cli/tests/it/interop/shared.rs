@@ -38,7 +38,7 @@ macro_rules! table {
 table! {
     turn: what_is_said_anywhere_is_heard_everywhere who_leaves_changes_nothing;
     question: the_terminal_answers the_socket_answers the_sdk_answers answers_at_the_same_moment_leave_one_ruling;
-    remote: a_remote_agent_is_called_and_asks_back a_cancelled_turn_cancels_the_remote_task;
+    remote: a_remote_agent_is_called_and_asks_back a_remote_session_asks_for_permission a_cancelled_turn_cancels_the_remote_task a_turn_is_cancelled_while_a_remote_agent_asks;
 }
 
 fn run(agent: Agent, kind: Kind, row: fn(Agent, Kind)) {

@@ -164,7 +164,7 @@ impl Service {
             }
             Request::ListTasks(list) => dialect.write_task_list(&self.list(door, &call, list).await?),
             Request::CancelTask { id, .. } => dialect.write_task(&self.cancel(door, &call, &id).await?),
-            Request::GetExtendedCard => card::of(door).write(card::form_of(dialect)).to_string(),
+            Request::GetExtendedCard => card::extended(door).write(card::form_of(dialect)).to_string(),
             Request::GetCommands { context_id } => self.commands(door, &call, context_id).await?,
             Request::ConfirmToolCall { confirmation, task_id, context_id } => {
                 self.confirm(door, &call, &confirmation, task_id, context_id).await?.to_string()

@@ -5,20 +5,24 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use multitap_testkit::interop;
 use multitap_testkit::model::{Reply, Tool};
 use multitap_testkit::peer::{Binding, Kind, SampleAgent};
 use serde_json::{Value, json};
 
 use super::frames;
+use super::guest::Guest as _;
 use super::party::{Party, Side};
 use crate::interop::agent::Agent;
 use crate::interop::seat::{self, place};
-use crate::remote_agents::no_child_shows;
+use crate::remote_agents::{self, Remote, no_child_shows};
 
 const TOKEN: &str = "token-of-the-sample-4714";
 /// A new dialog takes no keys for so long.
 const FRESH: Duration = Duration::from_millis(900);
 const DONE: &str = "The wall is done.";
+/// What the remote session wants to do, as a person is shown it.
+const COMMAND: &str = "run this command: touch painted.txt";
 
 fn send(arguments: Value) -> Reply {
     Reply::call(Tool::mcp("a2a-server", "painter_sendMessage", arguments))
@@ -76,6 +80,51 @@ pub(super) fn a_remote_agent_is_called_and_asks_back(agent: Agent, kind: Kind) {
     nothing_is_written(place.scratch.root());
 }
 
+/// The remote agent is a Multitap session, which asks before it runs a command: a person is shown the command and allows
+/// it.
+pub(super) fn a_remote_session_asks_for_permission(agent: Agent, kind: Kind) {
+    let remote = Remote::start();
+    let place = place(agent);
+    let entry = json!({ "url": remote.url, "name": "painter", "accessToken": remote_agents::TOKEN });
+    place.settings(&json!({ "a2aServers": [entry] }));
+    let mut party = Party::meet(&place, kind);
+    place.model.push(send(json!({ "message": "run: touch painted.txt" })));
+    party.prompt(Side::Terminal, "have the wall painted");
+    allowed(&mut party, Side::Socket);
+    if agent.elicits() {
+        place.model.push(Reply::text(DONE));
+        party.terminal.shows(COMMAND).unwrap();
+        party.told("what the remote session asks", |event| frames::is_state(event, "input-required"));
+        assert!(!remote.path("painted.txt").exists());
+        std::thread::sleep(FRESH);
+        // The first choice, no comment, and the whole form.
+        for shown in ["Allow once", "Words for the agent", "Send these answers"] {
+            party.terminal.shows(shown).unwrap();
+            party.terminal.press(&["Enter"]).unwrap();
+        }
+    } else {
+        place.model.push(Reply::text("May it do that?"));
+        party.told("end of the turn", |event| frames::is_state(event, "completed"));
+        let heard = last_request(&party);
+        assert!(heard.contains(COMMAND) && !remote.path("painted.txt").exists(), "{heard}");
+        let how = heard.split("with taskId").nth(1).unwrap_or_else(|| panic!("no task: {heard}"));
+        let (task, how) = how.split_once("and answer").unwrap_or_else(|| panic!("no answer: {heard}"));
+        let call = how.split("toolCallId").nth(1).unwrap_or_else(|| panic!("no call: {heard}"));
+        let answer = json!({ "toolCallId": word(call), "optionId": "proceed_once" });
+        place.model.push(send(json!({ "taskId": word(task), "answer": answer })));
+        place.model.push(Reply::text(DONE));
+        party.prompt(Side::Terminal, "yes");
+        allowed(&mut party, Side::Sdk);
+    }
+    for told in party.told("end of the turn", |event| frames::is_state(event, "completed")) {
+        assert_eq!(frames::text(&told), DONE, "{told:#?}");
+    }
+    assert!(remote.path("painted.txt").exists(), "{}", last_request(&party));
+    party.rests("completed");
+    leave(party);
+    remote.stop();
+}
+
 /// The turn is cancelled at the terminal while the remote agent works, and the remote agent hears of it if the agent
 /// cancels its call.
 pub(super) fn a_cancelled_turn_cancels_the_remote_task(agent: Agent, kind: Kind) {
@@ -95,6 +144,36 @@ pub(super) fn a_cancelled_turn_cancels_the_remote_task(agent: Agent, kind: Kind)
     }
     party.told("end of the turn", |event| frames::is_state(event, "canceled"));
     party.rests("canceled");
+    leave(party);
+}
+
+/// The turn is cancelled while a person is asked what the remote agent wants to know. Agents that do not ask have ended
+/// their turn by then, and the task waits for the next one.
+pub(super) fn a_turn_is_cancelled_while_a_remote_agent_asks(agent: Agent, kind: Kind) {
+    // Those on JavaScript do not notice that a task is cancelled which waits.
+    if interop::peer(Kind::Python).is_none() {
+        return;
+    }
+    let sample = SampleAgent::start(Kind::Python, Binding::JsonRpc, TOKEN).unwrap();
+    let place = place(agent);
+    place.settings(&json!({ "a2aServers": [{ "url": sample.url, "name": "painter", "accessToken": TOKEN }] }));
+    let mut party = Party::meet(&place, kind);
+    place.model.push(send(json!({ "message": "paint the wall" })));
+    party.prompt(Side::Terminal, "have the wall painted");
+    allowed(&mut party, Side::Socket);
+    let end = if agent.elicits() {
+        party.terminal.shows("Which colour?").unwrap();
+        party.socket.cancel().unwrap();
+        if agent.cancels_calls_that_ask() {
+            assert_eq!(sample.line().unwrap(), "cancelled");
+        }
+        "canceled"
+    } else {
+        place.model.push(Reply::text(DONE));
+        "completed"
+    };
+    party.told("end of the turn", |event| frames::is_state(event, end));
+    party.rests(end);
     leave(party);
 }
 
@@ -130,6 +209,12 @@ fn nothing_is_written(folder: &Path) {
 fn last_request(party: &Party<'_>) -> String {
     let requests = party.place.model.conversation();
     requests.last().map(|request| request.body.to_string()).unwrap_or_default()
+}
+
+/// The first word of a text, without its quotes.
+fn word(text: &str) -> String {
+    let text = text.trim_start_matches(|c: char| !c.is_alphanumeric());
+    text.chars().take_while(|c| c.is_alphanumeric() || *c == '-').collect()
 }
 
 /// The first UUID of a text.
