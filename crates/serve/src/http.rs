@@ -186,7 +186,7 @@ pub(crate) struct About {
 impl Shared {
     /// For a protocol that comes by no address, such as over stdio: its client is the user.
     pub(crate) fn without_address(host: Arc<dyn Host>, name: String, version: String, stop: CancellationToken) -> Self {
-        let about = About { name, version, url: String::new(), extension_required: false };
+        let about = About { name, version, url: String::new(), extension_required: false, remote_agents: Vec::new() };
         let entrance = Entrance { guard: Arc::new(Guard::private()), limits: Limits::default() };
         Self::new(host, entrance, about, stop, TaskTracker::new())
     }
