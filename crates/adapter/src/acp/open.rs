@@ -15,7 +15,12 @@ const VERSION: u64 = 1;
 
 impl AcpCodec {
     pub(super) fn initialize(&mut self) -> String {
-        let mut capabilities = json!({ "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false });
+        let mut capabilities = json!({
+            "fs": { "readTextFile": false, "writeTextFile": false },
+            "terminal": false,
+            "elicitation": { "form": {}, "url": {} },
+            "session": { "notices": {} },
+        });
         if self.flavor.shows_terminals() {
             // With this, several agents stream the output of commands and report exit codes.
             capabilities["_meta"] = json!({ "terminal_output": true });

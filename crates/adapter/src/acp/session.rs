@@ -227,6 +227,11 @@ impl AcpCodec {
                 self.session.reported.insert(SystemSubtype::CONTEXT.to_owned(), update.clone().into());
                 self.report_later(note(SystemSubtype::CONTEXT, None, update), out);
             }
+            "notice" => {
+                let parts = ["title", "description"].into_iter().filter_map(|key| update.text(key));
+                let message = parts.collect::<Vec<_>>().join(": ");
+                self.report_later(note(kind, Some(message).filter(|message| !message.is_empty()), update), out);
+            }
             "session_info_update" => self.report_later(note("sessionInfo", update.string("title"), update), out),
             _ => {
                 let message = ["message", "text", "title"].into_iter().find_map(|key| update.string(key));

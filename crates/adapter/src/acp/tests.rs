@@ -1,5 +1,6 @@
 //! A session with an agent that is played by the test: its lines in, ours and the events out.
 
+mod elicitation;
 mod open;
 mod question;
 
@@ -314,7 +315,7 @@ fn pictures_where_the_agent_takes_them() {
 fn what_we_do_not_serve_is_refused_and_noise_is_kept() {
     let mut play = Play::open();
     play.agent(&json!({ "id": 9, "method": "fs/read_text_file", "params": { "sessionId": "s1", "path": "/w/a" } }));
-    play.agent(&json!({ "id": "x", "method": "elicitation/create", "params": {} }));
+    play.agent(&json!({ "id": "x", "method": "terminal/create", "params": {} }));
     play.agent(&json!({ "id": 10, "method": "session/request_permission", "params": { "options": [] } }));
     play.agent(&json!({ "method": "_vendor/note", "params": { "a": 1 } }));
     play.agent(&json!({ "method": "session/update", "params": { "sessionId": "other", "update": { "sessionUpdate": "plan", "entries": [] } } }));

@@ -113,7 +113,7 @@ impl AcpCodec {
     }
 
     fn close_turn_work(&mut self, now: Timestamp, out: &mut Step) {
-        self.emit.questions.withdraw("the turn is over", |_| true, out);
+        self.withdraw_all("the turn is over", out);
         self.close_tools(|_| true, now, out);
     }
 
