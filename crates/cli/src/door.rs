@@ -18,9 +18,6 @@ use crate::file_lists::FileLists;
 use crate::settings::Settings;
 use crate::token;
 
-/// The host's name on the agent card.
-const NAME: &str = "Multitap";
-
 /// A host with one session, which all clients share.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -140,8 +137,6 @@ pub(crate) fn config(host: &str, port: u16, access: &AccessArgs, settings: &Sett
         access: self::access(access)?,
         limits: Limits::default(),
         extension_required: settings.a2a.extension_required,
-        name: NAME.to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
     })
 }
 

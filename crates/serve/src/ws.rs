@@ -54,7 +54,7 @@ async fn enter(
         Ok(session) => session,
         Err(why) => return problem(StatusCode::NOT_FOUND, &why),
     };
-    let limit = door.limits().body;
+    let limit = door.entrance.limits.body;
     let upgrade = upgrade
         .protocols([SUBPROTOCOL])
         .max_message_size(limit)
@@ -62,7 +62,7 @@ async fn enter(
         .read_buffer_size(READ_BUFFER)
         .write_buffer_size(WRITE_BUFFER);
     // The door waits for the connection when it closes, and the connection takes up a place for as long as it lasts.
-    let held = (door.tasks().token(), seat);
+    let held = (door.tasks.token(), seat);
     match wanted.speech {
         Speech::A2a { form, after } => {
             let extension = a2a::uses_extension(&headers);
@@ -74,7 +74,7 @@ async fn enter(
         }
         Speech::Events { after, door: way } => {
             // A program of the same user may say what it is; of anybody else it is known that they came over HTTP.
-            let way = if door.guard().is_private() { way } else { Way::A2a };
+            let way = if door.entrance.guard.is_private() { way } else { Way::A2a };
             let client = caller.client(way);
             match events::Connection::new(door, client, session, after, wanted.epoch).await {
                 Ok(connection) => hand_over(upgrade, held, limit, |peer| connection.run(peer)),
@@ -108,8 +108,8 @@ fn refuse(error: &Error) -> Response {
 
 /// The session to listen to: the one it names, else the one that everybody shares, if there is one.
 fn find(door: &Shared, wanted: &Wanted) -> Result<Option<Session>, String> {
-    let Some(id) = &wanted.session else { return Ok(door.host().shared()) };
-    match door.host().find(id) {
+    let Some(id) = &wanted.session else { return Ok(door.host.shared()) };
+    match door.host.find(id) {
         Some(session) => Ok(Some(session)),
         None => Err(format!("session={id}: there is no such live session here")),
     }

@@ -32,8 +32,6 @@ pub(crate) async fn run() -> Outcome<()> {
         access: Access::default(),
         limits: Limits::default(),
         extension_required: false,
-        name: "bench".into(),
-        version: "0".into(),
     };
     let door = OpenDoor::open(config, host).await?;
     println!("{}", door.url());

@@ -130,8 +130,6 @@ pub(crate) async fn open_door(host: Arc<One>, access: Access) -> OpenDoor {
         access,
         limits: Limits::default(),
         extension_required: false,
-        name: "test".to_owned(),
-        version: "0".to_owned(),
     };
     OpenDoor::open(config, host).await.unwrap()
 }

@@ -99,7 +99,7 @@ impl Connection {
     }
 
     async fn listen(&mut self, session: &Session, after: Option<Cursor>, epoch: Option<u64>) -> Result<(), Error> {
-        let stage = self.door.a2a().stage(&self.door, session).await?;
+        let stage = self.door.a2a.stage(&self.door, session).await?;
         let client = self.call(self.form.dialect).client();
         let join = Join { client, from: JoinFrom::Now, patience: None, announce: true };
         let joined = session.join(join).await.map_err(|error| error::from_refusal(&error))?;
@@ -108,7 +108,7 @@ impl Connection {
         let mut from = stage.now().cursor;
         if after.is_some() {
             let task = name::lasting(session.id().as_str()).into();
-            let (gap, cursor) = self.door.a2a().catch_up(&self.door, &stage, &task, self.form, after, epoch).await?;
+            let (gap, cursor) = self.door.a2a.catch_up(&self.door, &stage, &task, self.form, after, epoch).await?;
             self.first = gap.map(|task| Broadcast { cursor, json: &task }.to_string());
             from = cursor;
         }
@@ -125,7 +125,7 @@ impl Connection {
     }
 
     async fn serve(&mut self, peer: &mut Peer<Done>) -> Result<CloseReason, Disconnected> {
-        let stop = self.door.stop().clone();
+        let stop = self.door.stop.clone();
         if let Some(first) = self.first.take() {
             peer.notify(EVENT, first).await?;
         }
@@ -252,7 +252,7 @@ impl Connection {
         }
         let (door, call) = (self.door.clone(), self.call(dialect));
         peer.spawn(id, async move {
-            let prepared = door.a2a().prepare(&door, call, request).await;
+            let prepared = door.a2a.prepare(&door, call, request).await;
             Done { dialect, what: What::Prepared(prepared) }
         });
         Ok(())
