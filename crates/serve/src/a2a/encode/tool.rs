@@ -8,9 +8,7 @@ use multitap_a2a::devtool::{
     ConfirmationDetails, ConfirmationOption, ConfirmationRequest, ErrorDetails, ExecuteDetails, FileDiff,
     GenericDetails, McpDetails, Spelling, ToolCall, ToolOutput,
 };
-use multitap_event::{
-    AskedQuestion, Details, FileChange, FileChangeType, Question, ToolCompleted, ToolKind, ToolOutcome,
-};
+use multitap_event::{AskedQuestion, Details, FileChange, FileChangeType, Question, ToolKind, ToolOutcome};
 use serde_json::{Value, json};
 
 use super::super::frame::{ToolStatus, ToolView};
@@ -140,11 +138,7 @@ fn error(view: &ToolView) -> ErrorDetails {
         (ToolStatus::Cancelled, _) => Some("cancelled"),
         _ => None,
     };
-    ErrorDetails { message, r#type: kind.map(str::to_owned), status_code: end.and_then(code) }
-}
-
-fn code(end: &ToolCompleted) -> Option<i32> {
-    end.exit_code
+    ErrorDetails { message, r#type: kind.map(str::to_owned), status_code: end.and_then(|end| end.exit_code) }
 }
 
 fn refusal(view: &ToolView) -> String {
