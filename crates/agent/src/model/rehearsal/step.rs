@@ -2,6 +2,11 @@
 
 use serde_json::{Map, Value};
 
+use crate::tools::todos;
+
+/// Maximum length of a call's arguments: as values they need up to a hundred times as much memory.
+const MAX_JSON: usize = 64 * 1024;
+
 /// One thing the rehearsal does.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Step {
@@ -89,9 +94,9 @@ fn rule(text: &str) -> Option<Step> {
         return Some(Step::Fetch(own(url)));
     }
     if let Some(rest) = after(text, "plan") {
-        return Some(Step::Plan(
-            rest.split(';').map(|item| own(item.trim())).filter(|item| !item.is_empty()).collect(),
-        ));
+        let items = rest.split(';').map(|item| own(item.trim())).filter(|item| !item.is_empty());
+        // One too many is enough for the tool to refuse the plan.
+        return Some(Step::Plan(items.take(todos::MAX_STEPS + 1).collect()));
     }
     if let Some(about) = after(text, "think about") {
         return Some(Step::Think(own(about)));
@@ -103,7 +108,8 @@ fn rule(text: &str) -> Option<Step> {
         let (server, rest) = rest.split_once(' ')?;
         let (tool, json) = rest.trim().split_once(' ').unwrap_or((rest.trim(), "{}"));
         // Left as it is if it is not JSON: the tool reports what is wrong.
-        let arguments = serde_json::from_str(json.trim()).unwrap_or_else(|_| Value::String(own(json)));
+        let parsed = Some(json.trim()).filter(|json| json.len() <= MAX_JSON).map(serde_json::from_str);
+        let arguments = parsed.and_then(Result::ok).unwrap_or_else(|| Value::String(own(json)));
         let arguments = if arguments == Value::Null { Value::Object(Map::new()) } else { arguments };
         return Some(Step::Call { server: own(server), tool: own(tool), arguments });
     }
