@@ -2,6 +2,17 @@
 
 use serde_json::{Map, Value};
 
+/// What an object has beside the values of these keys, as `name: value`, for people. False and null are as good as absent.
+pub(crate) fn set_fields(object: &Map<String, Value>, except: &[&str]) -> impl Iterator<Item = String> {
+    let is_set = move |(name, value): &(&String, &Value)| match value {
+        Value::Null | Value::Bool(false) => false,
+        // Under a key that holds a text elsewhere, nobody has read these.
+        Value::Array(_) | Value::Object(_) => true,
+        Value::Bool(true) | Value::Number(_) | Value::String(_) => !except.contains(&name.as_str()),
+    };
+    object.iter().filter(is_set).map(|(name, value)| format!("{name}: {value}"))
+}
+
 /// The fields of an object. Anything but an object has none.
 pub(crate) trait JsonFields<'a>: Copy {
     fn field(self, key: &str) -> Option<&'a Value>;

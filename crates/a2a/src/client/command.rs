@@ -78,7 +78,7 @@ impl Client {
         call.body = body.map(|body| body.to_string());
         match http.exchange(&call, limit, repeat).await? {
             Reply::Whole(answer) if (200..300).contains(&answer.status) => {
-                serde_json::from_slice(&answer.body).map_err(ClientError::malformed)
+                crate::json::parse(&answer.body).map_err(ClientError::malformed)
             }
             Reply::Whole(answer) => Err(http.http_error(&answer)),
             Reply::Stream(_) => {

@@ -109,7 +109,7 @@ async fn fetch(http: &HttpClient, candidates: &[Url], options: &ClientOptions) -
             answer = get(http, &call, options).await?;
         }
         match answer.status {
-            200..300 => match serde_json::from_slice::<Value>(&answer.body) {
+            200..300 => match crate::json::parse(&answer.body) {
                 Ok(value) if value.is_object() => return Ok((value, url.clone())),
                 Ok(_) | Err(_) => tried.push(format!("{} is not a JSON object", shown(url))),
             },

@@ -11,7 +11,7 @@ use super::decode::ClaudeCodec;
 use super::name::{mcp, title};
 use super::wire::AskedTool;
 use crate::codec::Step;
-use crate::json::JsonFields as _;
+use crate::json::{JsonFields as _, set_fields};
 use crate::{emit, form};
 
 /// Reply to Claude when it wants to change something before its plan is approved.
@@ -122,11 +122,7 @@ fn described(input: &Map<String, Value>) -> Option<String> {
 
 /// The arguments of a command that change how it runs.
 pub(super) fn how_it_runs(input: &Map<String, Value>) -> impl Iterator<Item = String> {
-    let is_set = |(name, value): &(&String, &Value)| {
-        let is_unset = matches!(value, Value::Null | Value::Bool(false));
-        !is_unset && !matches!(name.as_str(), "command" | "description" | "timeout")
-    };
-    input.iter().filter(is_set).map(|(name, value)| format!("{name}: {value}"))
+    set_fields(input, &["command", "description", "timeout"])
 }
 
 pub(super) fn headline(asked: &AskedTool, details: &Details) -> String {

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse as _, Response};
 use multitap_a2a::devtool::Spelling;
 use multitap_a2a::{Dialect, Error, ErrorKind, Request, devtool};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::cursor::Cursor;
 use super::frame::Form;
@@ -119,7 +119,7 @@ pub(crate) async fn execute_command(
     if !is_json(&headers) {
         return wrong("a command is sent as Content-Type: application/json".to_owned());
     }
-    let body: Value = match serde_json::from_slice(&body) {
+    let body = match multitap_a2a::json::parse(&body) {
         Ok(body) => body,
         Err(error) => return wrong(format!("not valid JSON: {error}")),
     };

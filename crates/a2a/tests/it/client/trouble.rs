@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use multitap_a2a::client::{ClientError, RetryPolicy};
+use multitap_a2a::json::MAX_VALUES;
 use tokio::net::TcpListener;
 
 use super::calls::hello;
@@ -96,6 +97,23 @@ async fn too_large() {
     let error = updates.next().await.unwrap().unwrap_err();
     assert!(matches!(error, ClientError::TooLarge { most: 4096 }), "{error}");
     assert!(updates.next().await.is_none());
+}
+
+/// A short text of many values would take a hundred times its size in memory.
+#[tokio::test]
+async fn too_many_values() {
+    let many = || format!(r#"{{"jsonrpc":"2.0","id":1,"result":[{}0]}}"#, "[],".repeat(MAX_VALUES));
+    let agent = Agent::speaking("1.0", move |asked| match asked.rpc() {
+        "GetTask" => Reply::text("application/json", many()),
+        _ => Reply::stream(vec![Piece::Text(format!("data: {}\n\n", many()))]),
+    })
+    .await;
+    let client = agent.client(quick()).await;
+    let error = client.get("t", None).await.unwrap_err();
+    assert!(error.to_string().ends_with("it has more than 250000 values"), "{error}");
+    let mut updates = client.stream(hello()).await.unwrap();
+    let error = updates.next().await.unwrap().unwrap_err();
+    assert!(error.to_string().ends_with("it has more than 250000 values"), "{error}");
 }
 
 /// Comments and empty lines make no update, and no event that could be too large.
