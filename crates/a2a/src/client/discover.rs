@@ -52,7 +52,7 @@ pub(super) async fn discover(
     let target = card_url.join(&interface.url).map_err(|error| malformed(&card_url, error))?;
     let target = address(target.as_str())?;
     let host = target.host_str().unwrap_or_default();
-    let is_allowed = options.hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(host));
+    let is_allowed = options.allowed_hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(host));
     if http.has_secrets() && !is_trusted(&target, &url) && !is_allowed {
         return Err(ClientError::OtherHost { given: shown(&url), host: target.origin().ascii_serialization() });
     }

@@ -100,7 +100,7 @@ impl HttpClient {
             connect_timeout: options.connect_timeout,
             retry: options.retry,
             largest: options.largest,
-            longest: options.longest,
+            longest: options.longest_stream,
             screen: options.screen.clone(),
             clients: Mutex::default(),
         })
