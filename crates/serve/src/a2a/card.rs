@@ -95,11 +95,7 @@ fn at(door: &Shared, host: Option<&str>) -> Card {
         security_requirements: schemes.iter().map(|scheme| vec![(scheme.name.to_owned(), Vec::new())]).collect(),
         security_schemes: schemes
             .into_iter()
-            .map(|scheme| {
-                let description = Some(scheme.description.to_owned());
-                let http = SecurityScheme::Http { scheme: scheme.scheme.to_owned(), bearer_format: None, description };
-                (scheme.name.to_owned(), http)
-            })
+            .map(|scheme| (scheme.name.to_owned(), SecurityScheme::http(scheme.scheme, Some(scheme.description))))
             .collect(),
         input_modes: ["text/plain", "application/json", "image/png", "image/jpeg", "image/gif", "image/webp"]
             .map(str::to_owned)
