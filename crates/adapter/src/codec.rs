@@ -25,9 +25,9 @@ pub trait Codec: Send + 'static {
         Err("the agent does not support edited answers".to_owned())
     }
     /// Nothing more comes: close what is open, end the turn and the session. Only the first call does something.
-    fn end(&mut self, end: End<'_>, now: Timestamp) -> Step;
+    fn end(&mut self, end: &End, now: Timestamp) -> Step;
     /// For an agent that runs a process for each turn: the process of this turn is gone, and the session goes on.
-    fn turn_process_ended(&mut self, _end: End<'_>, _now: Timestamp) -> Step {
+    fn turn_process_ended(&mut self, _end: &End, _now: Timestamp) -> Step {
         Step::default()
     }
     /// For an agent that leaves the commands of a cancelled turn running: the variable that it sets in the environment of
@@ -136,14 +136,14 @@ impl Step {
 }
 
 /// Why nothing more comes.
-#[derive(Debug, Clone, Copy)]
-pub enum End<'a> {
+#[derive(Debug, Clone)]
+pub enum End {
     /// The program ended of its own accord, or somebody else ended it.
-    Exited(&'a Exit),
+    Exited(Exit),
     /// We asked it to end.
-    Stopped(&'a Exit),
+    Stopped(Exit),
     /// We ended it because it did something that no agent may.
-    Broken { exit: &'a Exit, why: &'a AgentError },
+    Broken { exit: Exit, why: AgentError },
     /// A recorded stream is over.
     InputEnded,
 }

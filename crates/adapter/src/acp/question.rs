@@ -12,11 +12,9 @@ use super::rpc;
 use super::wire::{AskPermission, Call, PermissionOption};
 use crate::codec::{MOST_READ, Step};
 use crate::diff;
+use crate::form::CANCEL_ALWAYS;
 use crate::json::JsonFields as _;
 use crate::line::unrecognized;
-
-/// Not in the shared words: no to this and its like from now on.
-const CANCEL_ALWAYS: &str = "cancel_always";
 
 /// What an answer to the agent needs.
 #[derive(Debug)]

@@ -137,7 +137,7 @@ impl Turns {
     }
 
     /// Nothing more comes: ends the turn that runs, then the session. The caller has closed the turn's work.
-    pub(crate) fn end(&mut self, end: End<'_>, facts: EndFacts, clock: Option<Timestamp>, out: &mut Step) {
+    pub(crate) fn end(&mut self, end: &End, facts: EndFacts, clock: Option<Timestamp>, out: &mut Step) {
         if std::mem::replace(&mut self.ended, true) {
             return;
         }
