@@ -138,6 +138,16 @@ impl HttpClient {
         }
     }
 
+    /// Makes a call that is answered by one response.
+    pub(super) async fn whole(&self, call: &Call, limit: Duration, repeat: Repeat) -> Result<Answer, ClientError> {
+        match self.exchange(call, limit, repeat).await? {
+            Reply::Whole(answer) => Ok(answer),
+            Reply::Stream(_) => {
+                Err(ClientError::Malformed(format!("{} answered with a stream of events", shown(&call.url))))
+            }
+        }
+    }
+
     async fn once(&self, call: &Call) -> Result<Reply, ClientError> {
         let mut url = call.url.clone();
         for _ in 0..=MOST_REDIRECTS {
