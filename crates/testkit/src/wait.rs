@@ -68,8 +68,13 @@ fn below(pid: u32, mut all: Vec<Process>) -> Vec<Process> {
 /// All processes that were started in this place, whoever their parent is now.
 #[must_use]
 pub fn marked(scratch: &Scratch) -> Vec<Process> {
-    let is_marked = |process: &Process| table::has_variable(process.pid, MARKER, scratch.marker());
-    table::all().into_iter().filter(is_marked).collect()
+    with_variable(MARKER, scratch.marker())
+}
+
+/// All processes that have this variable in their environment.
+#[must_use]
+pub fn with_variable(name: &str, value: &str) -> Vec<Process> {
+    table::all().into_iter().filter(|process| table::has_variable(process.pid, name, value)).collect()
 }
 
 /// Waits until no process of this place is left; lists those that are.

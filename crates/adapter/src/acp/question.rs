@@ -12,11 +12,9 @@ use super::rpc;
 use super::wire::{AskPermission, Call, PermissionOption};
 use crate::codec::{MOST_READ, Step};
 use crate::diff;
+use crate::form::CANCEL_ALWAYS;
 use crate::json::{JsonFields as _, set_fields};
 use crate::line::unrecognized;
-
-/// The option to deny this and similar calls from now on; only some agents offer it.
-const CANCEL_ALWAYS: &str = "cancel_always";
 
 /// The facts that an answer to the agent needs.
 #[derive(Debug)]

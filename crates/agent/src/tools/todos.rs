@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn a_plan_has_a_limit() {
         let plan = |steps| {
-            let todo = Todo { description: "a".to_owned(), status: Status::Pending };
+            let todo = Todo { description: "a".to_owned(), status: TodoStatus::Pending };
             prepare(Todos { todos: vec![todo; steps] })
         };
         assert!(plan(MAX_STEPS).is_ok());

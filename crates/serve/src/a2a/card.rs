@@ -123,8 +123,7 @@ fn at(door: &Shared, host: Option<&str>) -> Card {
 }
 
 fn bearer() -> SecurityScheme {
-    let description = Some("A token of this host, with the role it was given there".to_owned());
-    SecurityScheme::Http { scheme: "Bearer".to_owned(), bearer_format: None, description }
+    SecurityScheme::http("Bearer", Some("A token of this host, with the role it was given there"))
 }
 
 /// Whether a client's tag equals ours: a proxy that compressed the card may have weakened the tag.
