@@ -279,14 +279,14 @@ impl Connection {
         match method {
             "session/cancel" => {
                 if let Ok(cancel) = decode::params::<CancelNotification>(Some(params)) {
-                    self.cancel(&SessionId::from(&*cancel.session_id.0)).await;
+                    self.cancel(&SessionId::from(&*cancel.session_id.0));
                 }
             }
             CANCEL_REQUEST => {
                 let Some(Ok(id)) = params.get("requestId").map(RequestId::read) else { return Ok(()) };
                 let prompt = self.prompts.values().find(|waiting| waiting.request == id);
                 if let Some(session) = prompt.map(|waiting| waiting.session.clone()) {
-                    self.cancel(&session).await;
+                    self.cancel(&session);
                 } else if peer.abort(&id) {
                     self.loads.remove(&id);
                     peer.refuse(&id, &error::written(error::CANCELLED, "cancelled", Map::new())).await?;
@@ -299,7 +299,7 @@ impl Connection {
     }
 
     /// Stops what this client waits for: its queued prompts, and the running turn unless only queued prompts are its own.
-    async fn cancel(&mut self, id: &SessionId) {
+    fn cancel(&self, id: &SessionId) {
         let Some(attachment) = self.attachments.get(id) else { return };
         let (session, client) = (attachment.session.clone(), attachment.client.clone());
         let own: Vec<PromptId> = self
@@ -327,13 +327,13 @@ impl Connection {
     /// Begins to answer a request.
     async fn request(&mut self, peer: &mut Peer<Done>, request: Request) -> Result<(), Disconnected> {
         let Request { id, method, params } = request;
-        if let Err(refusal) = self.begin(peer, id.clone(), &method, params).await {
+        if let Err(refusal) = self.begin(peer, id.clone(), &method, params) {
             peer.refuse(&id, &error::of(&refusal)).await?;
         }
         Ok(())
     }
 
-    async fn begin(
+    fn begin(
         &mut self,
         peer: &mut Peer<Done>,
         id: RequestId,
@@ -343,7 +343,7 @@ impl Connection {
         let joiner = self.joiner();
         match method {
             INITIALIZE => {
-                let result = self.initialize(decode::params(params)?);
+                let result = self.initialize(&decode::params(params)?);
                 peer.spawn(id, async move { Done::Answered(written(&result)) });
             }
             "authenticate" => {
@@ -427,7 +427,7 @@ impl Connection {
         Ok((attachment.session.clone(), attachment.client.clone()))
     }
 
-    fn initialize(&mut self, request: InitializeRequest) -> InitializeResponse {
+    fn initialize(&mut self, request: &InitializeRequest) -> InitializeResponse {
         self.features = ClientFeatures::of(&request.client_capabilities);
         if let Some(info) = &request.client_info
             && self.client.account.is_none()
