@@ -290,10 +290,10 @@ fn what_models_used_is_told_in_two_ways() {
         }
         play.story.lines().rfind(|line| line.contains("turnCompleted")).unwrap().to_owned()
     };
-    let each = used(json!({ "input_tokens": 10, "output_tokens": 1 }));
-    assert!(each.contains(r#""totalTokens":22"#), "of each turn: {each}");
-    let all = used(json!({ "inputTokens": 10, "outputTokens": 1 }));
-    assert!(all.contains(r#""totalTokens":11"#), "of all turns so far: {all}");
+    for count in [json!({ "input_tokens": 10, "output_tokens": 1 }), json!({ "inputTokens": 10, "outputTokens": 1 })] {
+        let used = used(count);
+        assert!(used.contains(r#""modelUsage":{"m":{"inputTokens":20,"outputTokens":2,"totalTokens":22"#), "{used}");
+    }
     assert!(!used(json!({})).contains("modelUsage"));
 }
 
