@@ -133,9 +133,9 @@ impl AcpCodec {
         }
         if let Some(options) = raw.field("configOptions").and_then(Value::as_array) {
             session.options.clone_from(options);
-            if session.modes.is_empty() {
-                mode = session.option("mode").string("currentValue").or(mode);
-            }
+            // Some agents have both, and report a change by the option only.
+            let is_mode = |mode: &String| session.modes.is_empty() || session.modes.contains(mode);
+            mode = session.option("mode").string("currentValue").filter(is_mode).or(mode);
             if !session.has_models {
                 model = session.option("model").string("currentValue").or(model);
             }

@@ -254,6 +254,13 @@ fn modes_models_and_questions_about_the_agent() {
     play.update(&json!({ "sessionUpdate": "config_option_update", "configOptions": [
         { "id": "model", "category": "model", "currentValue": "m1", "options": [{ "value": "m1", "name": "One" }] },
     ] }));
+    // A mode may be an option too. The second word is not a mode.
+    for mode in ["plan", "elsewhere"] {
+        play.update(&json!({ "sessionUpdate": "config_option_update", "configOptions": [
+            { "id": "mode", "category": "mode", "currentValue": mode, "options": [] },
+            { "id": "model", "category": "model", "currentValue": "m1", "options": [{ "value": "m1", "name": "One" }] },
+        ] }));
+    }
     play.command(Command::SetModel { model: "m2".to_owned() });
     play.agent(&json!({ "id": 5, "result": { "configOptions": [
         { "id": "model", "category": "model", "currentValue": "m2", "options": [{ "value": "m1", "name": "One" }] },
