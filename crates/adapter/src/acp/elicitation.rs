@@ -33,7 +33,7 @@ impl AcpCodec {
             out.events.push(unrecognized(line, format!("an elicitation of the unknown mode '{mode}'")));
             return;
         }
-        self.under_way(out);
+        self.at_work(now, out);
         self.emit.messages.pause();
         let tool = asked.text("toolCallId").filter(|tool| self.emit.tools.find(tool).is_some());
         if let Some(tool) = tool {

@@ -261,7 +261,15 @@ impl AcpCodec {
 /// Whether an error says that there is no such conversation.
 pub(super) fn is_not_found(error: &RpcError, said: &str) -> bool {
     let said = said.to_lowercase();
-    let named = ["session not found", "invalid session", "no such session", "unknown session", "no conversation"];
+    let named = [
+        "session not found",
+        "invalid session",
+        "no such session",
+        "unknown session",
+        "no conversation",
+        // codex-acp
+        "no rollout found",
+    ];
     error.code == -32002 || named.into_iter().any(|words| said.contains(words))
 }
 
