@@ -5,7 +5,8 @@
 //! content block of an unknown type or as plain text, a call without a title, a permission option of an unknown kind or
 //! without a name, a reply with a stop reason that is new, or one without the protocol's version or the session's id; they
 //! drop plan entries with an unknown status or without a priority, conversations without a folder, and all models. They
-//! also take 2.5 times as long as a plain derive for a piece of text.
+//! sort the fields of a form by name, while people read them in the agent's order. They also take 2.5 times as long as a
+//! plain derive for a piece of text.
 
 use multitap_event::{Image, ToolId};
 use serde::{Deserialize, Deserializer};

@@ -162,7 +162,8 @@ impl Habits {
         scene.turn("remember plum [[text:noted]]").await;
         let id = native_id(&scene.close().await);
         let session = Resume::Session { native_id: id.clone(), at: None };
-        for (resume, fork) in [(session.clone(), false), (Resume::Latest, false), (session, true)] {
+        // Each start takes seconds; the newest conversation is resumed by its id too.
+        for (resume, fork) in [(Resume::Latest, false), (session, true)] {
             let mut scene = place.start(SessionConfig { resume, fork, ..self.config(&place) }).await;
             scene.turn("[[recall]]").await;
             let told = scene.close().await;
