@@ -132,7 +132,7 @@ impl Connection {
     }
 
     async fn serve(&mut self, peer: &mut Peer<Done>) -> Result<CloseReason, Disconnected> {
-        let stop = self.door.stop().clone();
+        let stop = self.door.stop.clone();
         loop {
             if !peer.is_full()
                 && let Ok(sent) = self.incoming.try_recv()
@@ -202,7 +202,7 @@ impl Connection {
                         peer.refuse(load, &error::cancelled("the session is loaded anew")).await?;
                     }
                 }
-                self.door.tasks().spawn(reader.run(self.items.clone()));
+                self.door.tasks.spawn(reader.run(self.items.clone()));
                 Ok(())
             }
         }
@@ -305,7 +305,7 @@ impl Connection {
             }
         };
         self.asks.insert((id.clone(), question.question_id.clone()), pending);
-        self.door.tasks().spawn(async move {
+        self.door.tasks.spawn(async move {
             // Otherwise it was taken back, or the client cannot answer it.
             if let Ok(Ok(answer)) = answer.await
                 && let Some(decide) = ask.decision(&question, answer)
@@ -360,7 +360,7 @@ impl Connection {
         let Ok((session, client)) = self.attached(id) else { return };
         let meant = self.prompts.iter().filter(|(_, waiting)| waiting.session == *id && is_meant(waiting));
         let own: Vec<_> = meant.map(|(prompt, waiting)| (prompt.clone(), waiting.taken.clone())).collect();
-        self.door.tasks().spawn(async move {
+        self.door.tasks.spawn(async move {
             let mut withdrawn = 0;
             for (prompt, taken) in &own {
                 // A prompt on its way cannot be withdrawn yet.
@@ -520,10 +520,9 @@ impl Connection {
             .mcp_capabilities(McpCapabilities::new().http(true))
             .session_capabilities(sessions)
             .meta(Map::from_iter([(META.to_owned(), own)]));
-        let about = self.door.about();
         InitializeResponse::new(ProtocolVersion::V1)
             .agent_capabilities(capabilities)
-            .agent_info(Implementation::new("multitap", about.version.clone()).title(about.name.clone()))
+            .agent_info(Implementation::new("multitap", env!("CARGO_PKG_VERSION")).title("Multitap".to_owned()))
     }
 
     fn joiner(&self) -> Joiner {
@@ -541,12 +540,12 @@ struct Joiner {
 impl Joiner {
     async fn open(self, request: NewSessionRequest) -> Answer {
         let open = decode::open(request)?;
-        let (session, notices) = match self.door.host().shared() {
+        let (session, notices) = match self.door.host.shared() {
             Some(shared) => (shared, Vec::new()),
             None => {
                 refuse_observers(&self.client)?;
                 let wanted = Wanted { by: self.client.clone(), open };
-                let Opened { session, notices } = self.door.host().open(wanted).await?;
+                let Opened { session, notices } = self.door.host.open(wanted).await?;
                 (session, notices)
             }
         };
@@ -587,11 +586,11 @@ impl Joiner {
 
     /// The session, which is resumed if it is not live.
     async fn find(&self, id: SessionId) -> Result<Session, Refusal> {
-        if let Some(session) = self.door.host().find(&id) {
+        if let Some(session) = self.door.host.find(&id) {
             return Ok(session);
         }
         refuse_observers(&self.client)?;
-        Ok(self.door.host().resume(id, self.client.clone()).await?.session)
+        Ok(self.door.host.resume(id, self.client.clone()).await?.session)
     }
 
     async fn join(&self, session: Session, start: Start) -> Result<(Attachment, Reader), Refusal> {
@@ -622,7 +621,7 @@ impl Joiner {
 
     /// Frees what nobody else uses. The session is stored and can be loaded again.
     async fn close(self, session: &Session, client: &ClientRef) -> Answer {
-        let is_shared = self.door.host().shared().is_some_and(|shared| shared.id() == session.id());
+        let is_shared = self.door.host.shared().is_some_and(|shared| shared.id() == session.id());
         let has_others = session
             .snapshot()
             .await
@@ -637,7 +636,7 @@ impl Joiner {
         if !self.client.is_owner() {
             return Err(Refusal::NotOwner);
         }
-        let host = self.door.host();
+        let host = &self.door.host;
         if host.shared().is_some_and(|shared| *shared.id() == id) {
             return Err(error::invalid_params("sessionId: this session is shared with a terminal"));
         }

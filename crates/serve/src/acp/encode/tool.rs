@@ -339,7 +339,7 @@ pub(in crate::acp) fn asked_about(question: &Question) -> ToolCallUpdate {
             (Some(AcpKind::Edit), content, Some(file_path.clone()), None)
         }
         Details::Mcp { server, tool, arguments } => {
-            let text = format!("{tool} of the MCP server {server}");
+            let text = with_arguments(format!("{tool} of the MCP server {server}"), arguments);
             (None, text_content(text), None, Some(Value::Object(arguments.clone())))
         }
         Details::Plan { plan } => (Some(AcpKind::SwitchMode), text_content(plan.clone()), None, None),
@@ -353,7 +353,7 @@ pub(in crate::acp) fn asked_about(question: &Question) -> ToolCallUpdate {
         }
         Details::Text { text, arguments } => {
             let input = Some(Value::Object(arguments.clone())).filter(|_| !arguments.is_empty());
-            (None, text_content(text.clone()), None, input)
+            (None, text_content(with_arguments(text.clone(), arguments)), None, input)
         }
     };
     let reason = question.reason.clone().map(text_content);
@@ -375,6 +375,15 @@ pub(in crate::acp) fn asked_about(question: &Question) -> ToolCallUpdate {
         fields = fields.name(name.clone());
     }
     ToolCallUpdate::new(id_of(&call_id(question)), fields)
+}
+
+/// The text may be the agent's own words; what would be done is in the arguments.
+fn with_arguments(text: String, arguments: &Map<String, Value>) -> String {
+    if arguments.is_empty() {
+        return text;
+    }
+    let arguments = serde_json::to_string_pretty(arguments).unwrap_or_default();
+    format!("{text}\n\n{}", fenced("json", &arguments))
 }
 
 /// A code block whose fence is longer than any run of backticks in the text.
