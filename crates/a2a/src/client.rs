@@ -5,7 +5,7 @@
 //! use multitap_a2a::{Message, Part, SendMessage, Update};
 //!
 //! # async fn example() -> Result<(), multitap_a2a::client::ClientError> {
-//! let options = ClientOptions::new().bearer("a token").development_tool(ExtensionUse::Optional);
+//! let options = ClientOptions::default().bearer("a token").development_tool(ExtensionUse::Optional);
 //! let client = Client::connect("https://agent.example.org", options).await?;
 //! let message = Message { parts: vec![Part::text("hello")], ..Message::default() };
 //! let mut updates = client.stream(SendMessage { message, ..SendMessage::default() }).await?;
@@ -41,7 +41,7 @@ use std::time::Duration;
 
 pub use command::Executed;
 pub use error::ClientError;
-pub use options::{ClientOptions, ExtensionUse};
+pub use options::{ClientOptions, ExtensionUse, Timeouts};
 pub use retry::RetryPolicy;
 pub use updates::{StreamUpdate, Updates};
 
@@ -49,7 +49,6 @@ use crate::card::{Card, Interface};
 use crate::dialect::Dialect;
 use binding::AgentBinding;
 use http::{HttpClient, Repeat};
-use options::Timeouts;
 
 /// A client of one agent. Clones share its connections.
 #[derive(Clone)]

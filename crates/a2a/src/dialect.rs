@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use crate::error::Error;
 use crate::model::{Message, Role, Sent, Task, TaskList, TaskState, Update};
+use crate::params;
 use crate::read::{Node, model};
 use crate::request::{PushConfig, Request, write_command};
 use crate::write::{Wire, text, tree};
-use crate::{params, v0_3, v1_0};
 
 /// A version of A2A on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -70,7 +70,12 @@ impl Dialect {
     }
 
     pub fn read_sent(self, value: &Value) -> Result<Sent, Error> {
-        model::sent(self, &Node::of_agent("sent", value)?)
+        let node = Node::of_agent("sent", value)?;
+        match model::update(self, &node)? {
+            Update::Task(task) => Ok(Sent::Task(task)),
+            Update::Message(message) => Ok(Sent::Message(message)),
+            Update::Status(_) | Update::Artifact(_) => Err(node.wrong("must be a task or a message")),
+        }
     }
 
     pub fn read_task(self, value: &Value) -> Result<Task, Error> {
@@ -101,24 +106,17 @@ impl Dialect {
         }
     }
 
-    /// Name of the method for this request; `None` if the dialect has no such method.
-    pub fn method(self, request: &Request) -> Option<&'static str> {
-        self.write_request(request).map(|(method, _)| method)
-    }
-
-    /// The parameters of [`Self::method`]; `null` if the dialect has none.
-    pub fn write_params(self, request: &Request) -> Value {
-        self.write_request(request).map(|(_, params)| params).unwrap_or_default()
-    }
-
-    /// Method and parameters of this request.
+    /// Method and parameters of this request; `None` if the dialect has no such method.
     pub fn write_request(self, request: &Request) -> Option<(&'static str, Value)> {
         params::write(self, request).or_else(|| write_command(request))
     }
+
     pub(crate) fn role_word(self, role: Role) -> &'static str {
-        match self {
-            Self::V0_3 => v0_3::role_word(role),
-            Self::V1_0 => v1_0::role_word(role),
+        match (self, role) {
+            (Self::V0_3, Role::User) => "user",
+            (Self::V0_3, Role::Agent) => "agent",
+            (Self::V1_0, Role::User) => "ROLE_USER",
+            (Self::V1_0, Role::Agent) => "ROLE_AGENT",
         }
     }
 

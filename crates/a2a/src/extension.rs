@@ -6,15 +6,11 @@
 
 use std::fmt;
 
+use semver::{Comparator, Op};
+
 /// A version, as far as a URI states it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Version {
-    pub major: u64,
-    pub minor: Option<u64>,
-    pub patch: Option<u64>,
-    /// Such as `rc.1`.
-    pub pre_release: Option<String>,
-}
+pub struct Version(Comparator);
 
 impl Version {
     /// The version in a URI: the last part of its path that is `v` and a version, such as `v0` or `v1.2.3-rc.1`.
@@ -22,39 +18,23 @@ impl Version {
         split(uri).map(|(_, version, _)| version)
     }
 
-    /// Without its `v`.
+    /// Without its `v`. Of the forms of a comparator only the plain one, which may leave the minor and the patch open.
     fn parse(text: &str) -> Option<Self> {
-        let text = match text.split_once('+') {
-            Some((text, build)) if is_dotted(build) => text,
-            Some(_) => return None,
-            None => text,
-        };
-        let (numbers, pre_release) = match text.split_once('-') {
-            Some((numbers, pre)) if is_dotted(pre) => (numbers, Some(pre.to_owned())),
-            Some(_) => return None,
-            None => (text, None),
-        };
-        let numbers: Vec<u64> = numbers.split('.').map(number).collect::<Option<_>>()?;
-        match numbers[..] {
-            [major] if pre_release.is_none() => Some(Self { major, minor: None, patch: None, pre_release }),
-            [major, minor] if pre_release.is_none() => {
-                Some(Self { major, minor: Some(minor), patch: None, pre_release })
-            }
-            [major, minor, patch] => Some(Self { major, minor: Some(minor), patch: Some(patch), pre_release }),
-            _ => None,
-        }
+        let is_plain = |parsed: &Comparator| parsed.op == Op::Caret && !text.starts_with('^');
+        Comparator::parse(text).ok().filter(is_plain).map(Self)
     }
 
     /// Whether an agent that speaks this version understands a client that speaks `ours`.
     pub fn serves(&self, ours: &Self) -> bool {
-        if self.major != ours.major {
+        let (theirs, ours) = (&self.0, &ours.0);
+        if theirs.major != ours.major {
             return false;
         }
-        if self.pre_release.is_some() || ours.pre_release.is_some() {
-            return self == ours;
+        if !theirs.pre.is_empty() || !ours.pre.is_empty() {
+            return theirs == ours;
         }
-        match (self.minor, ours.minor) {
-            (Some(theirs), Some(ours)) if self.major == 0 => theirs == ours,
+        match (theirs.minor, ours.minor) {
+            (Some(theirs), Some(ours)) if self.0.major == 0 => theirs == ours,
             (Some(theirs), Some(ours)) => theirs >= ours,
             (None, _) | (_, None) => true,
         }
@@ -63,13 +43,13 @@ impl Version {
 
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.major)?;
-        match (self.minor, self.patch) {
-            (Some(minor), Some(patch)) => write!(f, ".{minor}.{patch}")?,
-            (Some(minor), None) => write!(f, ".{minor}.x")?,
-            (None, _) => f.write_str(".x")?,
+        let Comparator { major, minor, patch, pre, .. } = &self.0;
+        match (minor, patch) {
+            (Some(minor), Some(patch)) if pre.is_empty() => write!(f, "{major}.{minor}.{patch}"),
+            (Some(minor), Some(patch)) => write!(f, "{major}.{minor}.{patch}-{pre}"),
+            (Some(minor), None) => write!(f, "{major}.{minor}.x"),
+            (None, _) => write!(f, "{major}.x"),
         }
-        self.pre_release.as_ref().map_or(Ok(()), |pre| write!(f, "-{pre}"))
     }
 }
 
@@ -131,15 +111,4 @@ fn is_without(uri: &str, before: &str, after: &str) -> bool {
 /// The last word before the version.
 fn name(before: &str) -> String {
     before.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned()
-}
-
-/// A number as Semantic Versioning has it, without leading zeros.
-fn number(text: &str) -> Option<u64> {
-    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
-    text.parse().ok().filter(|_| is_plain)
-}
-
-fn is_dotted(text: &str) -> bool {
-    let is_known = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    text.split('.').all(|part| !part.is_empty() && part.bytes().all(is_known))
 }

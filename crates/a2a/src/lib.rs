@@ -13,6 +13,7 @@ mod dialect;
 mod error;
 pub mod extension;
 pub mod hops;
+pub mod json;
 mod model;
 mod params;
 mod read;

@@ -6,9 +6,8 @@ use crate::dialect::Dialect;
 use crate::error::Error;
 use crate::model::TaskState;
 use crate::read::{MOST, Node, model, short};
-use crate::request::{ListTasks, PushConfig, Request, SendConfiguration, SendMessage};
+use crate::request::{Authentication, ListTasks, PushConfig, Request, SendConfiguration, SendMessage};
 use crate::write::{Wire, filled, present, tree};
-use crate::{v0_3, v1_0};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Method {
@@ -67,6 +66,14 @@ fn push_keys(dialect: Dialect) -> (&'static str, &'static str) {
     }
 }
 
+/// The field with the push config of a message.
+fn push_key(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::V0_3 => "pushNotificationConfig",
+        Dialect::V1_0 => "taskPushNotificationConfig",
+    }
+}
+
 pub(crate) fn read(dialect: Dialect, method: Method, params: &Node<'_>) -> Result<Request, Error> {
     let (task, config) = push_keys(dialect);
     Ok(match method {
@@ -94,31 +101,22 @@ pub(crate) fn read(dialect: Dialect, method: Method, params: &Node<'_>) -> Resul
 }
 
 fn send_message(dialect: Dialect, params: &Node<'_>) -> Result<SendMessage, Error> {
-    let configuration = params.opt_inside("configuration", |node| match dialect {
-        Dialect::V0_3 => Ok(SendConfiguration {
-            return_immediately: node.opt_flag("blocking")? == Some(false),
-            push: node.opt_inside("pushNotificationConfig", v0_3::push_config)?,
-            ..configuration(dialect, node)?
-        }),
-        Dialect::V1_0 => Ok(SendConfiguration {
-            return_immediately: node.flag("returnImmediately")?,
-            push: node.opt_inside("taskPushNotificationConfig", v1_0::push_config)?,
-            ..configuration(dialect, node)?
-        }),
-    });
     Ok(SendMessage {
         message: params.inside("message", |node| model::message(dialect, node))?,
-        configuration: configuration?.unwrap_or_default(),
+        configuration: params.opt_inside("configuration", |node| configuration(dialect, node))?.unwrap_or_default(),
         metadata: params.map("metadata")?,
     })
 }
 
-/// The fields of both dialects.
 fn configuration(dialect: Dialect, node: &Node<'_>) -> Result<SendConfiguration, Error> {
     Ok(SendConfiguration {
+        return_immediately: match dialect {
+            Dialect::V0_3 => node.opt_flag("blocking")? == Some(false),
+            Dialect::V1_0 => node.flag("returnImmediately")?,
+        },
+        push: node.opt_inside(push_key(dialect), |node| push_config(dialect, node))?,
         history_length: node.number(dialect, "historyLength", &(0..=MOST))?,
         accepted_output_modes: node.strings("acceptedOutputModes")?,
-        ..SendConfiguration::default()
     })
 }
 
@@ -151,17 +149,54 @@ fn state(dialect: Dialect, node: &Node<'_>) -> Result<Option<TaskState>, Error> 
 pub(crate) fn task_push_config(dialect: Dialect, node: &Node<'_>) -> Result<(String, PushConfig), Error> {
     let task = node.id("taskId")?;
     let config = match dialect {
-        Dialect::V0_3 => node.inside("pushNotificationConfig", v0_3::push_config)?,
-        Dialect::V1_0 => v1_0::push_config(node)?,
+        Dialect::V0_3 => node.inside("pushNotificationConfig", |node| push_config(dialect, node))?,
+        Dialect::V1_0 => push_config(dialect, node)?,
     };
     Ok((task, config))
 }
 
+fn push_config(dialect: Dialect, node: &Node<'_>) -> Result<PushConfig, Error> {
+    // In `ProtoJSON`, empty means absent.
+    let is_given = |text: &String| dialect == Dialect::V0_3 || !text.is_empty();
+    Ok(PushConfig {
+        id: node.opt_string("id")?.filter(is_given),
+        url: node.id("url")?,
+        token: node.opt_string("token")?.filter(is_given),
+        authentication: node.opt_inside("authentication", |node| {
+            let schemes = match dialect {
+                Dialect::V0_3 => node.strings("schemes")?,
+                Dialect::V1_0 => node.opt_string("scheme")?.into_iter().collect(),
+            };
+            Ok(Authentication { schemes, credentials: node.opt_string("credentials")? })
+        })?,
+    })
+}
+
 pub(crate) fn write_task_push_config(dialect: Dialect, task_id: &str, config: &PushConfig) -> Value {
     match dialect {
-        Dialect::V0_3 => json!({ "taskId": task_id, "pushNotificationConfig": v0_3::write_push_config(config) }),
-        Dialect::V1_0 => v1_0::write_push_config(Some(task_id), config),
+        Dialect::V0_3 => {
+            json!({ "taskId": task_id, "pushNotificationConfig": write_push_config(dialect, None, config) })
+        }
+        Dialect::V1_0 => write_push_config(dialect, Some(task_id), config),
     }
+}
+
+/// A config; in 1.0 with its task, unless it is part of a message.
+pub(crate) fn write_push_config(dialect: Dialect, task_id: Option<&str>, config: &PushConfig) -> Value {
+    let authentication = config.authentication.as_ref().map(|Authentication { schemes, credentials }| {
+        present(match dialect {
+            Dialect::V0_3 => json!({ "schemes": schemes, "credentials": credentials }),
+            // Room for one scheme: the first, which a 0.3 client prefers.
+            Dialect::V1_0 => json!({ "scheme": schemes.first(), "credentials": credentials }),
+        })
+    });
+    Value::Object(present(json!({
+        "id": config.id,
+        "taskId": task_id,
+        "url": config.url,
+        "token": config.token,
+        "authentication": authentication,
+    })))
 }
 
 /// The method and parameters of a request; `None` if the dialect has none.
@@ -196,21 +231,15 @@ pub(crate) fn write(dialect: Dialect, request: &Request) -> Option<(&'static str
 
 fn write_send(dialect: Dialect, send: &SendMessage) -> Value {
     let asked = &send.configuration;
-    let configuration = present(match dialect {
-        Dialect::V0_3 => json!({
-            // Always written, because servers differ in the default.
-            "blocking": !asked.return_immediately,
-            "historyLength": asked.history_length,
-            "acceptedOutputModes": filled(&asked.accepted_output_modes),
-            "pushNotificationConfig": asked.push.as_ref().map(v0_3::write_push_config),
-        }),
-        Dialect::V1_0 => json!({
-            "returnImmediately": asked.return_immediately.then_some(true),
-            "historyLength": asked.history_length,
-            "acceptedOutputModes": filled(&asked.accepted_output_modes),
-            "taskPushNotificationConfig": asked.push.as_ref().map(|push| v1_0::write_push_config(None, push)),
-        }),
-    });
+    let is_old = dialect == Dialect::V0_3;
+    let configuration = present(json!({
+        // Always written: servers differ in the default.
+        "blocking": is_old.then_some(!asked.return_immediately),
+        "returnImmediately": (!is_old && asked.return_immediately).then_some(true),
+        "historyLength": asked.history_length,
+        "acceptedOutputModes": filled(&asked.accepted_output_modes),
+        push_key(dialect): asked.push.as_ref().map(|push| write_push_config(dialect, None, push)),
+    }));
     Value::Object(present(json!({
         "message": tree(&Wire(dialect, &send.message)),
         "configuration": filled(&configuration),

@@ -9,27 +9,19 @@ pub(crate) mod rest;
 
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::dialect::Dialect;
 use crate::error::Error;
-use crate::model::{Content, Map, Part, Role, Sent, Update};
+use crate::model::{Content, Map, Part, Update};
 use crate::read::model::{artifact_update, message, status_update, task};
 use crate::read::{Node, short};
-use crate::request::{Authentication, PushConfig};
-use crate::write::{Fields as _, present};
+use crate::write::Fields as _;
 
 const DIALECT: Dialect = Dialect::V0_3;
 
 /// Marks a data part that was wrapped because the dialect requires an object.
 const WRAPPED: &str = "data_part_compat";
-
-pub(crate) fn role_word(role: Role) -> &'static str {
-    match role {
-        Role::User => "user",
-        Role::Agent => "agent",
-    }
-}
 
 pub(crate) fn update(node: &Node<'_>) -> Result<Update, Error> {
     match node.need("kind")?.str()? {
@@ -38,14 +30,6 @@ pub(crate) fn update(node: &Node<'_>) -> Result<Update, Error> {
         "status-update" => status_update(DIALECT, node).map(Update::Status),
         "artifact-update" => artifact_update(DIALECT, node).map(Update::Artifact),
         _ => Err(wrong_kind(node, "task, message, status-update or artifact-update")),
-    }
-}
-
-pub(crate) fn sent(node: &Node<'_>) -> Result<Sent, Error> {
-    match node.need("kind")?.str()? {
-        "task" => task(DIALECT, node).map(Sent::Task),
-        "message" => message(DIALECT, node).map(Sent::Message),
-        _ => Err(wrong_kind(node, "task or message")),
     }
 }
 
@@ -144,28 +128,4 @@ impl Serialize for File<'_> {
         map.optional("mimeType", self.0.media_type.as_ref())?;
         map.end()
     }
-}
-
-pub(crate) fn push_config(node: &Node<'_>) -> Result<PushConfig, Error> {
-    Ok(PushConfig {
-        id: node.opt_string("id")?,
-        url: node.id("url")?,
-        token: node.opt_string("token")?,
-        authentication: node.opt_inside("authentication", |node| {
-            Ok(Authentication { schemes: node.strings("schemes")?, credentials: node.opt_string("credentials")? })
-        })?,
-    })
-}
-
-/// The config, without its task.
-pub(crate) fn write_push_config(config: &PushConfig) -> Value {
-    let authentication = config.authentication.as_ref().map(|authentication| {
-        present(json!({ "schemes": authentication.schemes, "credentials": authentication.credentials }))
-    });
-    Value::Object(present(json!({
-        "id": config.id,
-        "url": config.url,
-        "token": config.token,
-        "authentication": authentication,
-    })))
 }

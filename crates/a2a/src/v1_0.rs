@@ -3,24 +3,15 @@
 
 use serde::Serializer;
 use serde::ser::SerializeMap as _;
-use serde_json::{Value, json};
 
 use crate::dialect::Dialect;
 use crate::error::Error;
-use crate::model::{Content, Part, Role, Sent, Update};
+use crate::model::{Content, Part, Update};
 use crate::read::Node;
 use crate::read::model::{artifact_update, message, status_update, task};
-use crate::request::{Authentication, PushConfig};
-use crate::write::{Fields as _, present};
+use crate::write::Fields as _;
 
 const DIALECT: Dialect = Dialect::V1_0;
-
-pub(crate) fn role_word(role: Role) -> &'static str {
-    match role {
-        Role::User => "ROLE_USER",
-        Role::Agent => "ROLE_AGENT",
-    }
-}
 
 pub(crate) fn update(node: &Node<'_>) -> Result<Update, Error> {
     match only(node, &["task", "message", "statusUpdate", "artifactUpdate"])? {
@@ -28,13 +19,6 @@ pub(crate) fn update(node: &Node<'_>) -> Result<Update, Error> {
         "message" => node.inside("message", |node| message(DIALECT, node)).map(Update::Message),
         "statusUpdate" => node.inside("statusUpdate", |node| status_update(DIALECT, node)).map(Update::Status),
         _ => node.inside("artifactUpdate", |node| artifact_update(DIALECT, node)).map(Update::Artifact),
-    }
-}
-
-pub(crate) fn sent(node: &Node<'_>) -> Result<Sent, Error> {
-    match only(node, &["task", "message"])? {
-        "task" => node.inside("task", |node| task(DIALECT, node)).map(Sent::Task),
-        _ => node.inside("message", |node| message(DIALECT, node)).map(Sent::Message),
     }
 }
 
@@ -80,34 +64,4 @@ pub(crate) fn write_part<S: Serializer>(part: &Part, serializer: S) -> Result<S:
     map.optional("mediaType", part.media_type.as_ref())?;
     map.metadata(&part.metadata)?;
     map.end()
-}
-
-pub(crate) fn push_config(node: &Node<'_>) -> Result<PushConfig, Error> {
-    Ok(PushConfig {
-        id: node.opt_string("id")?.filter(|id| !id.is_empty()),
-        url: node.id("url")?,
-        token: node.opt_string("token")?.filter(|token| !token.is_empty()),
-        authentication: node.opt_inside("authentication", |node| {
-            Ok(Authentication {
-                schemes: node.opt_string("scheme")?.into_iter().collect(),
-                credentials: node.opt_string("credentials")?,
-            })
-        })?,
-    })
-}
-
-/// A config, with its task unless it is part of a message.
-pub(crate) fn write_push_config(task_id: Option<&str>, config: &PushConfig) -> Value {
-    let authentication = config.authentication.as_ref().map(|authentication| {
-        // 1.0 has a field for one scheme: the first one, which a 0.3 client prefers.
-        let scheme = authentication.schemes.first();
-        present(json!({ "scheme": scheme, "credentials": authentication.credentials }))
-    });
-    Value::Object(present(json!({
-        "id": config.id,
-        "taskId": task_id,
-        "url": config.url,
-        "token": config.token,
-        "authentication": authentication,
-    })))
 }

@@ -26,9 +26,9 @@ pub trait Codec: Send + 'static {
     }
     /// The agent's output has ended: close what is open, end the turn and the session. Only the first call has an
     /// effect.
-    fn end(&mut self, end: End<'_>, now: Timestamp) -> Step;
+    fn end(&mut self, end: &End, now: Timestamp) -> Step;
     /// For an agent with one process per turn: the process of this turn has ended, and the session goes on.
-    fn turn_process_ended(&mut self, _end: End<'_>, _now: Timestamp) -> Step {
+    fn turn_process_ended(&mut self, _end: &End, _now: Timestamp) -> Step {
         Step::default()
     }
     /// For an agent that leaves the commands of a cancelled turn running: the variable that it sets in the environment
@@ -137,14 +137,14 @@ impl Step {
 }
 
 /// Why the agent's output has ended.
-#[derive(Debug, Clone, Copy)]
-pub enum End<'a> {
+#[derive(Debug, Clone)]
+pub enum End {
     /// The program ended by itself, or was ended by somebody other than us.
-    Exited(&'a Exit),
+    Exited(Exit),
     /// We asked it to end.
-    Stopped(&'a Exit),
+    Stopped(Exit),
     /// We ended it because it broke a limit or a rule of the protocol.
-    Broken { exit: &'a Exit, why: &'a AgentError },
+    Broken { exit: Exit, why: AgentError },
     /// A recorded stream is over.
     InputEnded,
 }

@@ -5,7 +5,7 @@
 //! and each tool call, no text twice, and no question that outlives its turn. Must not come in: an agent's JSON.
 
 mod asked;
-mod calls;
+mod ended;
 mod offer;
 mod question;
 mod request;
@@ -80,7 +80,7 @@ impl<T, Q, R> Emitter<T, Q, R> {
     }
 
     /// The agent's output has ended: ends the running turn, then the session. The caller has closed the turn's work.
-    pub(crate) fn end_session(&mut self, end: End<'_>, facts: EndFacts, now: Timestamp, out: &mut Step) {
+    pub(crate) fn end_session(&mut self, end: &End, facts: EndFacts, now: Timestamp, out: &mut Step) {
         self.turns.end(end, facts, self.session.clock(now), out);
     }
 

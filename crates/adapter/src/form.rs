@@ -5,6 +5,25 @@ use std::collections::BTreeMap;
 use multitap_event::{AskedQuestion, Choice, ChoiceKind, Decide, answer_option, one_line, option};
 use serde_json::Value;
 
+/// Not in the shared words: no to this and its like from now on.
+pub(crate) const CANCEL_ALWAYS: &str = "cancel_always";
+
+pub(crate) fn once(name: &str) -> Choice {
+    Choice::new(option::PROCEED_ONCE, name, ChoiceKind::AllowOnce)
+}
+
+pub(crate) fn always(id: &str, name: impl Into<String>) -> Choice {
+    Choice::new(id, name, ChoiceKind::AllowAlways)
+}
+
+pub(crate) fn cancel(name: &str) -> Choice {
+    Choice::new(option::CANCEL, name, ChoiceKind::RejectOnce)
+}
+
+pub(crate) fn cancel_always(name: impl Into<String>) -> Choice {
+    Choice::new(CANCEL_ALWAYS, name, ChoiceKind::RejectAlways)
+}
+
 pub(crate) fn options(questions: &[AskedQuestion]) -> Vec<Choice> {
     let mut choices = match questions {
         [one] if !one.multi_select && !one.labels.is_empty() => {
@@ -13,9 +32,9 @@ pub(crate) fn options(questions: &[AskedQuestion]) -> Vec<Choice> {
             };
             one.labels.iter().enumerate().map(label).collect()
         }
-        _ => vec![Choice::new(option::PROCEED_ONCE, "Answer", ChoiceKind::AllowOnce)],
+        _ => vec![once("Answer")],
     };
-    choices.push(Choice::new(option::CANCEL, "Do not answer", ChoiceKind::RejectOnce));
+    choices.push(cancel("Do not answer"));
     choices
 }
 

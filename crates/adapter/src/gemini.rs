@@ -23,7 +23,6 @@ use multitap_event::{
 pub use decode::StreamCodec;
 pub(crate) use info::INFO;
 pub use recorded::GeminiCodec;
-pub(crate) use settings::without_comments;
 use stored::{find, prepare_resume};
 
 use crate::acp::{self, AcpCodec, Flavor};
@@ -52,7 +51,7 @@ pub(crate) async fn launch(mut start: Start<'_>) -> Result<AgentLink, LaunchErro
 /// The arguments, private settings and codec for one session.
 fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan<AcpCodec>, LaunchError> {
     let mut args = arguments(config)?;
-    let private = settings::private(config, settings::Form::Acp)?;
+    let private = settings::private(config)?;
     // Before the caller's own arguments, which come last.
     let at = args.len() - config.agent_args.len();
     args.splice(at..at, private.args);

@@ -1,6 +1,19 @@
 //! Reads JSON objects of agents field by field: a field that is null or has an unexpected shape counts as absent.
 
+use jsonc_parser::ParseOptions;
+use jsonc_parser::errors::ParseError;
 use serde_json::{Map, Value};
+
+/// What an object has beside the values of these keys, as `name: value`, for people. False and null are as good as absent.
+pub(crate) fn set_fields(object: &Map<String, Value>, except: &[&str]) -> impl Iterator<Item = String> {
+    let is_set = move |(name, value): &(&String, &Value)| match value {
+        Value::Null | Value::Bool(false) => false,
+        // Under a key that holds a text elsewhere, nobody has read these.
+        Value::Array(_) | Value::Object(_) => true,
+        Value::Bool(true) | Value::Number(_) | Value::String(_) => !except.contains(&name.as_str()),
+    };
+    object.iter().filter(is_set).map(|(name, value)| format!("{name}: {value}"))
+}
 
 /// The fields of an object. Anything but an object has none.
 pub(crate) trait JsonFields<'a>: Copy {
@@ -97,4 +110,23 @@ pub(crate) fn without_nulls(value: Value) -> Value {
 /// Removes nulls from an object.
 pub(crate) fn present(map: Map<String, Value>) -> Map<String, Value> {
     map.into_iter().filter(|(_, value)| !value.is_null()).map(|(key, value)| (key, without_nulls(value))).collect()
+}
+
+/// Comments, and nothing else that JSON does not have: what an agent reads in another way must not look harmless.
+const WITH_COMMENTS: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: false,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// Parses JSON with comments, as agents allow them in their settings.
+pub(crate) fn with_comments(text: &str) -> Result<Value, ParseError> {
+    jsonc_parser::parse_to_serde_value(text, &WITH_COMMENTS)
 }

@@ -16,25 +16,52 @@ use crate::json::JsonFields as _;
 /// Most bytes of an unrecognized line that are reported.
 const SHOWN: usize = 64 * 1024;
 
-/// The `type` of a JSON line, or why it has none. If `type` comes first, the rest of the line is not parsed.
-pub(crate) fn type_of(line: &str) -> Result<Cow<'_, str>, String> {
+/// What a line is, by its outermost fields.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Head<'a> {
+    /// A notification or a request.
+    Method(Cow<'a, str>),
+    Type(Cow<'a, str>),
+    /// It has an id alone, as answers do.
+    Reply,
+    Other,
+}
+
+/// What kind of message a line is, or why it is none. If that comes first, the rest of the line is not parsed.
+pub(crate) fn head(line: &str) -> Result<Head<'_>, String> {
     #[derive(Deserialize)]
-    struct Head<'a> {
-        #[serde(rename = "type", borrow, default)]
+    struct Fields<'a> {
+        #[serde(borrow)]
+        method: Option<Word<'a>>,
+        #[serde(rename = "type", borrow)]
         kind: Option<Word<'a>>,
+        id: Option<Value>,
     }
 
     let line = line.trim_start();
+    if let Some(method) = quoted(line, r#"{"method":""#) {
+        return Ok(Head::Method(method.into()));
+    }
     if let Some(kind) = quoted(line, r#"{"type":""#) {
-        return Ok(kind.into());
+        return Ok(Head::Type(kind.into()));
     }
     if !line.starts_with('{') {
         return Err("not a JSON object".to_owned());
     }
-    match serde_json::from_str::<Head>(line) {
-        Ok(Head { kind: Some(kind) }) => Ok(kind.0),
-        Ok(Head { kind: None }) => Err("a JSON object without a type".to_owned()),
+    match serde_json::from_str(line) {
+        Ok(Fields { method: Some(method), .. }) => Ok(Head::Method(method.0)),
+        Ok(Fields { kind: Some(kind), .. }) => Ok(Head::Type(kind.0)),
+        Ok(Fields { id: Some(_), .. }) => Ok(Head::Reply),
+        Ok(_) => Ok(Head::Other),
         Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The `type` of a JSON line, or why it has none.
+pub(crate) fn type_of(line: &str) -> Result<Cow<'_, str>, String> {
+    match head(line)? {
+        Head::Type(kind) => Ok(kind),
+        Head::Method(_) | Head::Reply | Head::Other => Err("a JSON object without a type".to_owned()),
     }
 }
 
@@ -44,7 +71,7 @@ pub(crate) fn typed<'a>(line: &'a str, out: &mut Step) -> Option<Cow<'a, str>> {
 }
 
 /// The text between `beginning` and the next quote; `None` if it has escapes.
-pub(crate) fn quoted<'a>(line: &'a str, beginning: &str) -> Option<&'a str> {
+fn quoted<'a>(line: &'a str, beginning: &str) -> Option<&'a str> {
     let rest = line.strip_prefix(beginning)?;
     let end = rest.bytes().position(|byte| byte == b'"' || byte == b'\\')?;
     (rest.as_bytes()[end] == b'"').then(|| &rest[..end])
@@ -135,6 +162,17 @@ pub(crate) fn unrecognized(line: &str, reason: impl Into<String>) -> EventKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_is_told_by_its_method_its_type_or_its_id() {
+        assert_eq!(head(r#"{"method":"turn/started","params":{}}"#), Ok(Head::Method("turn/started".into())));
+        assert_eq!(head(r#" {"id":0,"method":"x","params":{}}"#), Ok(Head::Method("x".into())));
+        assert_eq!(head(r#"{"timestamp":"","type":"event_msg"}"#), Ok(Head::Type("event_msg".into())));
+        assert_eq!(head(r#"{"id":"a","result":{}}"#), Ok(Head::Reply));
+        assert_eq!(head(r#"{"error":{"code":1},"id":7}"#), Ok(Head::Reply));
+        assert_eq!(head("{}"), Ok(Head::Other));
+        assert!(head("[1]").is_err() && head("WARNING: no").is_err());
+    }
 
     #[test]
     fn the_type_is_found_wherever_it_stands() {

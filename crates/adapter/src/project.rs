@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use multitap_event::{AgentError, AgentErrorKind, AgentType, LaunchError, SessionConfig};
 use serde_json::{Map, Value};
 
-use crate::gemini;
 use crate::info::AgentInfo;
+use crate::json::with_comments;
 
 /// Maximum size of a file that is read; a larger one counts as one that takes effect.
 const MOST_BYTES: u64 = 512 * 1024;
@@ -215,7 +215,7 @@ impl Project {
         if text.trim().is_empty() {
             return;
         }
-        match serde_json::from_str(&gemini::without_comments(&text)) {
+        match with_comments(&text) {
             Ok(Value::Object(settings)) => {
                 let keys = acting_keys(&settings, &is_harmless);
                 if !keys.is_empty() {

@@ -125,26 +125,6 @@ enum LoopEnd {
     Overdue(Overdue),
 }
 
-enum Ended {
-    Exited(Exit),
-    Stopped(Exit),
-    Broken(Exit, AgentError),
-}
-
-impl Ended {
-    fn end(&self) -> End<'_> {
-        match self {
-            Self::Exited(exit) => End::Exited(exit),
-            Self::Stopped(exit) => End::Stopped(exit),
-            Self::Broken(exit, why) => End::Broken { exit, why },
-        }
-    }
-
-    fn is_timeout(&self) -> bool {
-        matches!(self, Self::Broken(_, why) if why.kind == AgentErrorKind::Timeout)
-    }
-}
-
 impl<C: Codec> Pump<C> {
     pub(crate) fn new(
         agent: AgentType,
@@ -188,10 +168,11 @@ impl<C: Codec> Pump<C> {
             Err(OwnerGone) => LoopEnd::OwnerGone,
         };
         let ended = self.conclude(&mut child, over).await;
-        self.end_session(ended.end(), ended.is_timeout()).await;
+        let timed_out = is_timeout(&ended);
+        self.end_session(&ended, timed_out).await;
     }
 
-    async fn end_session(&mut self, end: End<'_>, timed_out: bool) {
+    async fn end_session(&mut self, end: &End, timed_out: bool) {
         let mut step = self.codec.end(end, Timestamp::now());
         for kind in &mut step.events {
             if let EventKind::SessionEnded(end) = kind
@@ -314,12 +295,12 @@ impl<C: Codec> Pump<C> {
     }
 
     /// Ends what is left of the process.
-    async fn conclude(&mut self, child: &mut Child, over: LoopEnd) -> Ended {
+    async fn conclude(&mut self, child: &mut Child, over: LoopEnd) -> End {
         let (agent, start_timeout) = (self.agent, self.start_timeout.as_secs_f32());
         match over {
-            LoopEnd::OwnerGone if self.lifetime == Lifetime::Session => Ended::Stopped(self.wind_down(child).await),
+            LoopEnd::OwnerGone if self.lifetime == Lifetime::Session => End::Stopped(self.wind_down(child).await),
             LoopEnd::OwnerGone | LoopEnd::Stopped | LoopEnd::Overdue(Overdue::Exit) => {
-                Ended::Stopped(self.stop(child).await)
+                End::Stopped(self.stop(child).await)
             }
             LoopEnd::StdoutEnded => self.exited(child, AFTER_STDOUT, "output").await,
             LoopEnd::StdinClosed => {
@@ -337,22 +318,22 @@ impl<C: Codec> Pump<C> {
                     }
                 };
                 let why = self.error(AgentErrorKind::Timeout, message, &exit);
-                Ended::Broken(exit, why)
+                End::Broken { exit, why }
             }
         }
     }
 
     /// Waits for the end of a process that closed that pipe, and ends it if it continues.
-    async fn exited(&mut self, child: &mut Child, patience: Duration, pipe: &str) -> Ended {
+    async fn exited(&mut self, child: &mut Child, patience: Duration, pipe: &str) -> End {
         if let Ok(exit) = timeout(patience, child.wait()).await {
             tracing::debug!(code = exit.code, "exited");
-            return Ended::Exited(exit);
+            return End::Exited(exit);
         }
         let exit = child.stop(Patience::default()).await;
         tracing::debug!(code = exit.code, closed = pipe, "stopped");
         let message = format!("{} closed its {pipe} but kept running; it was stopped", self.agent);
         let why = self.error(AgentErrorKind::ProtocolError, message, &exit);
-        Ended::Broken(exit, why)
+        End::Broken { exit, why }
     }
 
     /// Stops a process at once, and passes on its last output.
@@ -442,6 +423,10 @@ impl<C: Codec> Pump<C> {
         }
         Ok(())
     }
+}
+
+fn is_timeout(end: &End) -> bool {
+    matches!(end, End::Broken { why, .. } if why.kind == AgentErrorKind::Timeout)
 }
 
 /// Whether the program has exited. Does not wait.

@@ -111,21 +111,19 @@ impl RemoteAgent {
     }
 
     fn options(&self) -> ClientOptions {
-        let mut options = ClientOptions::new()
-            .development_tool(ExtensionUse::Optional)
-            .screen(self.screen.clone())
-            .largest(LARGEST_ANSWER)
-            .longest_stream(LONGEST_STREAM)
+        let mut options = ClientOptions {
+            card_path: self.entry.card_path.clone(),
+            headers: self.entry.headers.clone().into_iter().collect(),
+            screen: Some(self.screen.clone()),
+            largest: LARGEST_ANSWER,
+            longest_stream: LONGEST_STREAM,
             // The caller repeats the loading.
-            .retry(RetryPolicy { attempts: 2, ..RetryPolicy::default() });
-        if let Some(path) = &self.entry.card_path {
-            options = options.card_path(path.as_str());
+            retry: RetryPolicy { attempts: 2, ..RetryPolicy::default() },
+            ..ClientOptions::default()
         }
+        .development_tool(ExtensionUse::Optional);
         if let Some(token) = &self.entry.access_token {
             options = options.bearer(token);
-        }
-        for (name, value) in &self.entry.headers {
-            options = options.header(name.as_str(), value.as_str());
         }
         options
     }

@@ -229,8 +229,8 @@ pub(crate) struct SessionArgs {
 
     /// What to do with a prompt sent while the agent is busy: queue it, steer the turn (where supported), or
     /// interrupt it
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t, help_heading = CONVERSATION)]
-    pub(crate) when_busy: BusyArg,
+    #[arg(long, value_name = "WHAT", value_parser = when_busy(), default_value = "queue", help_heading = CONVERSATION)]
+    pub(crate) when_busy: WhenBusy,
 }
 
 /// How the agent runs. Options that are not given leave the agent's own settings in effect.
@@ -331,24 +331,6 @@ pub(crate) enum InputFormat {
     StreamJson,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum BusyArg {
-    #[default]
-    Queue,
-    Steer,
-    Interrupt,
-}
-
-impl From<BusyArg> for WhenBusy {
-    fn from(word: BusyArg) -> Self {
-        match word {
-            BusyArg::Queue => Self::Queue,
-            BusyArg::Steer => Self::Steer,
-            BusyArg::Interrupt => Self::Interrupt,
-        }
-    }
-}
-
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
     match Duration::try_from_secs_f64(seconds) {
@@ -365,8 +347,16 @@ fn variable(text: &str) -> Result<(String, String), String> {
 }
 
 fn sandbox() -> impl clap::builder::TypedValueParser<Value = SandboxMode> {
-    let modes = [SandboxMode::None, SandboxMode::ReadOnly, SandboxMode::WorkspaceWrite, SandboxMode::FullAccess];
-    PossibleValuesParser::new(modes.map(SandboxMode::option_word)).try_map(|word| word.parse::<SandboxMode>())
+    PossibleValuesParser::new(SandboxMode::ALL.map(SandboxMode::option_word)).try_map(|word| {
+        SandboxMode::ALL
+            .into_iter()
+            .find(|mode| mode.option_word() == word)
+            .ok_or_else(|| format!("unknown sandbox {word}"))
+    })
+}
+
+fn when_busy() -> impl clap::builder::TypedValueParser<Value = WhenBusy> {
+    PossibleValuesParser::new(["queue", "steer", "interrupt"]).try_map(|word| serde_json::from_value(word.into()))
 }
 
 fn agent_type() -> impl clap::builder::TypedValueParser<Value = AgentType> {
@@ -376,11 +366,6 @@ fn agent_type() -> impl clap::builder::TypedValueParser<Value = AgentType> {
 }
 
 impl RunArgs {
-    /// What to do with a prompt sent during a turn.
-    pub(crate) fn when_busy(&self) -> WhenBusy {
-        self.session.when_busy.into()
-    }
-
     /// The prompt, in whichever position it was given.
     pub(crate) fn prompt_words(&self) -> Result<Option<String>, String> {
         let first = self.print.iter().flatten();
@@ -406,7 +391,7 @@ impl SessionArgs {
             resume: None,
             at: None,
             fork: false,
-            when_busy: BusyArg::default(),
+            when_busy: WhenBusy::default(),
         }
     }
 

@@ -56,7 +56,7 @@ pub(crate) fn man() -> Result<Exit, Problem> {
     print(&String::from_utf8_lossy(&page))
 }
 
-fn print(text: &str) -> Result<Exit, Problem> {
+pub(crate) fn print(text: &str) -> Result<Exit, Problem> {
     out::print(text).context("cannot write to stdout")?;
     Ok(Exit::Completed)
 }

@@ -19,9 +19,6 @@ use crate::remote_agents;
 use crate::settings::Settings;
 use crate::token;
 
-/// The host's name on the agent card.
-pub(crate) const NAME: &str = "Multitap";
-
 /// A host with one session, which all clients share.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -142,8 +139,6 @@ pub(crate) fn config(host: &str, port: u16, access: &AccessArgs, settings: &Sett
         limits: Limits::default(),
         extension_required: settings.a2a.extension_required,
         remote_agents: remote_agents::names(settings),
-        name: NAME.to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
     })
 }
 

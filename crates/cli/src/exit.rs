@@ -5,29 +5,21 @@ use std::process::ExitCode;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    Completed,
-    Failed,
+    Completed = 0,
+    Failed = 1,
     /// Usage or settings.
-    Usage,
+    Usage = 2,
     /// The agent was not found or could not start.
-    NotStarted,
+    NotStarted = 3,
     /// A question was left unanswered and denied.
-    Denied,
-    Timeout,
-    Interrupted,
+    Denied = 4,
+    Timeout = 5,
+    Interrupted = 130,
 }
 
 impl Exit {
     pub(crate) fn code(self) -> u8 {
-        match self {
-            Self::Completed => 0,
-            Self::Failed => 1,
-            Self::Usage => 2,
-            Self::NotStarted => 3,
-            Self::Denied => 4,
-            Self::Timeout => 5,
-            Self::Interrupted => 130,
-        }
+        self as u8
     }
 }
 

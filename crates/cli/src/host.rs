@@ -8,9 +8,7 @@ use anyhow::Context as _;
 use etcetera::BaseStrategy as _;
 use multitap_client::{AgentSession, Agents, Builtin, StartError};
 use multitap_event::{AgentError, AgentErrorKind, ClientRef, Draft, SessionConfig, SessionId};
-use multitap_hub::{
-    EarlierEvents, Hub, Join, JoinFrom, Journal, JournalError, Open, OpenError, Session, Unusable, Which,
-};
+use multitap_hub::{EarlierEvents, Hub, Join, JoinFrom, Journal, JournalError, Open, OpenError, Session, Which};
 use multitap_store::Store;
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
@@ -64,7 +62,7 @@ fn log_file() -> Result<PathBuf, JournalError> {
 }
 
 pub(crate) fn open_store() -> Result<Store, JournalError> {
-    Store::open(log_file()?).map_err(|error| error.reason)
+    Store::open(log_file()?)
 }
 
 /// The error for people; names the file if the file is at fault.
@@ -89,7 +87,7 @@ impl Host {
                 (store.clone(), Some(store))
             }
             // Sessions report the error, and do not know the path.
-            Err(error) => (Arc::new(Unusable(with_file(&error).map_or(error, JournalError::Other))), None),
+            Err(error) => (Arc::new(Store::unusable(with_file(&error).map_or(error, JournalError::Other))), None),
         };
         let hidden = HIDDEN_ENV.map(str::to_owned).to_vec();
         let builtin = Builtin {

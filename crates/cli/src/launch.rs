@@ -9,9 +9,10 @@ use multitap_adapter::{AgentInfo, History, HistoryError, ProgramInfo};
 use multitap_event::{
     AgentKind, AgentProgram, AgentType, ClientRef, Door, Mode, Prompt, Resume, SessionConfig, Unsupported,
 };
+use multitap_hub::WhenBusy;
 use multitap_process::Keeper;
 
-use crate::args::{BusyArg, SessionArgs};
+use crate::args::SessionArgs;
 use crate::exit::{Exit, Problem};
 use crate::image;
 use crate::remote_agents;
@@ -159,7 +160,7 @@ pub(crate) fn config(
     let agent = kind.agent_type();
     let transport = settings.of(agent).transport;
     let steers = agent == AgentType::Builtin || multitap_adapter::steers(agent, transport);
-    if session.when_busy == BusyArg::Steer && !steers {
+    if session.when_busy == WhenBusy::Steer && !steers {
         let why = "it cannot take a prompt into a running turn; use queue or interrupt".to_owned();
         return Err(Problem::usage(Unsupported { agent, setting: "--when-busy steer".to_owned(), why }.to_string()));
     }

@@ -14,9 +14,7 @@ static ELSEWHERE: Mutex<Option<Arc<File>>> = Mutex::new(None);
 /// Starts logging: `MULTITAP_LOG`, else `RUST_LOG`, else warnings.
 pub(crate) fn init() {
     let chosen = ["MULTITAP_LOG", "RUST_LOG"].into_iter().find_map(|name| std::env::var(name).ok());
-    let filter = chosen.filter(|filter| !filter.is_empty()).unwrap_or_else(|| "warn".to_owned());
-    // This library logs requests and replies of models.
-    let filter = if filter.contains("genai") { filter } else { format!("{filter},genai=off") };
+    let filter = without_contents(chosen.filter(|filter| !filter.is_empty()).unwrap_or_else(|| "warn".to_owned()));
     let (filter, bad) = match EnvFilter::try_new(&filter) {
         Ok(filter) => (filter, None),
         Err(error) => (EnvFilter::new("warn"), Some(error)),
@@ -28,6 +26,18 @@ pub(crate) fn init() {
     if let Some(error) = bad {
         tracing::warn!(%error, "MULTITAP_LOG is not understood; logging warnings");
     }
+}
+
+/// The filter without what libraries log of texts of people and models, unless it names them: `genai` logs requests and
+/// replies of models, `rmcp` at `debug` what MCP tools are given and return.
+fn without_contents(mut filter: String) -> String {
+    let is_debug = filter.split(',').any(|part| matches!(part.trim().to_ascii_lowercase().as_str(), "debug" | "4"));
+    for (library, level, is_loud) in [("genai", "off", true), ("rmcp", "info", is_debug)] {
+        if is_loud && !filter.contains(library) {
+            filter = format!("{filter},{library}={level}");
+        }
+    }
+    filter
 }
 
 fn writer() -> Box<dyn Write> {
@@ -91,6 +101,19 @@ impl Drop for ToFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn debug_logs_hold_no_contents() {
+        for (chosen, expected) in [
+            ("warn", "warn,genai=off"),
+            ("multitap=debug", "multitap=debug,genai=off"),
+            ("warn, DEBUG", "warn, DEBUG,genai=off,rmcp=info"),
+            ("debug,rmcp=debug", "debug,rmcp=debug,genai=off"),
+            ("trace", "trace,genai=off"),
+        ] {
+            assert_eq!(without_contents(chosen.to_owned()), expected);
+        }
+    }
 
     #[test]
     fn a_log_line_has_nothing_to_obey() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use multitap_event::SessionId;
 use multitap_hub::{Journal, Session};
-use multitap_serve::{DoorError, Limits, OpenDoor, PrivateConfig};
+use multitap_serve::{DoorError, Limits, OpenDoor};
 use tempfile::TempDir;
 use tokio::time::sleep;
 
@@ -33,13 +33,7 @@ impl Private {
         let only = Arc::new(Shared::of(session, journal));
         let mut attempt = 1;
         loop {
-            let config = PrivateConfig {
-                socket: socket.clone(),
-                limits: Limits::default(),
-                name: "Multitap".to_owned(),
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-            };
-            match OpenDoor::open_private(config, only.clone()).await {
+            match OpenDoor::open_private(&socket, Limits::default(), only.clone()).await {
                 Ok(door) => return Ok(Self { door, _folder: folder }),
                 Err(DoorError::PrivateInUse { .. }) if attempt < ATTEMPTS => sleep(BETWEEN).await,
                 Err(error) => return Err(error),

@@ -21,6 +21,7 @@ use multitap_event::{
     A2aServer, AgentKind, AgentType, McpServer, PermissionPath, Transport, UnknownAgent, visible_line,
 };
 use multitap_tui::TerminalPreferences;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use self::permission::Permissions;
@@ -161,7 +162,7 @@ pub(crate) fn of(folder: &Path, trust: Trust) -> Result<Settings, Problem> {
 
 /// Like [`of`], without printing the warnings.
 pub(crate) fn quietly(folder: &Path, trust: Trust) -> Result<Settings, Problem> {
-    Settings::load_with(Some(folder), trust).map_err(|error| Problem::usage(error.to_string()))
+    Settings::load(Some(folder), trust).map_err(|error| Problem::usage(error.to_string()))
 }
 
 /// Parses MCP servers as the settings would; also returns what is ignored.
@@ -181,11 +182,7 @@ pub(crate) fn home() -> Option<PathBuf> {
 
 impl Settings {
     /// Reads the user's file, then the folder's project file, then the environment.
-    pub(crate) fn load(folder: Option<&Path>) -> Result<Self, SettingsError> {
-        Self::load_with(folder, Trust::AsSet)
-    }
-
-    fn load_with(folder: Option<&Path>, trust: Trust) -> Result<Self, SettingsError> {
+    pub(crate) fn load(folder: Option<&Path>, trust: Trust) -> Result<Self, SettingsError> {
         let mut settings = Self::default();
         if let Some(home) = home() {
             settings.read(&home.join("settings.json"), Source::User)?;
@@ -311,8 +308,8 @@ impl Settings {
                     "command" => settings.command = Some(text(value, &path)?),
                     "args" => settings.args = texts(value, &path)?,
                     "env" => settings.env = variables(value, &path)?,
-                    "permission" => settings.permission = permission(value, &path)?,
-                    "transport" => settings.transport = transport(value, &path)?,
+                    "permission" => settings.permission = word(value, &path, "\"stream\" or \"mcp\"")?,
+                    "transport" => settings.transport = word(value, &path, "\"default\" or \"oneShot\"")?,
                     "checkpointing" => settings.checkpointing = boolean(value, &path)?,
                     "model" if agent == AgentType::Builtin => settings.model = Some(text(value, &path)?),
                     _ => notes.push(format!("'{path}' is not known to this version and is ignored")),
@@ -350,20 +347,9 @@ fn agent(value: &Value, source: Source) -> Result<AgentChoice, String> {
     }
 }
 
-fn permission(value: &Value, path: &str) -> Result<PermissionPath, String> {
-    match text(value, path)?.as_str() {
-        "stream" => Ok(PermissionPath::Stream),
-        "mcp" => Ok(PermissionPath::Mcp),
-        _ => Err(wrong_word(path, "\"stream\" or \"mcp\"", value)),
-    }
-}
-
-fn transport(value: &Value, path: &str) -> Result<Transport, String> {
-    match text(value, path)?.as_str() {
-        "default" => Ok(Transport::Default),
-        "oneShot" => Ok(Transport::OneShot),
-        _ => Err(wrong_word(path, "\"default\" or \"oneShot\"", value)),
-    }
+/// One of the words that JSON has for the values of a type.
+fn word<T: DeserializeOwned>(value: &Value, path: &str, words: &str) -> Result<T, String> {
+    serde_json::from_value(text(value, path)?.into()).map_err(|_| wrong_word(path, words, value))
 }
 
 fn object<'a>(value: &'a Value, path: &str) -> Result<&'a Map<String, Value>, String> {

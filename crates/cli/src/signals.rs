@@ -73,6 +73,13 @@ pub(crate) enum Signal {
     Hangup,
 }
 
+impl Signals {
+    /// The next signal. Cancel safe.
+    pub(crate) async fn next(&mut self) {
+        self.next_kind().await;
+    }
+}
+
 #[cfg(unix)]
 impl Signals {
     pub(crate) fn new() -> Result<Self, Problem> {
@@ -101,11 +108,6 @@ impl Signals {
             }
         });
         Ok(watch)
-    }
-
-    /// The next signal. Cancel safe.
-    pub(crate) async fn next(&mut self) {
-        self.next_kind().await;
     }
 
     /// The next signal and its kind. Cancel safe.
@@ -138,11 +140,6 @@ impl Signals {
     #[expect(clippy::unnecessary_wraps, reason = "the same call as on Unix, where it can fail")]
     pub(crate) fn let_go_in_time() -> Result<JoinSet<()>, Problem> {
         Ok(JoinSet::new())
-    }
-
-    /// The next signal. Cancel safe.
-    pub(crate) async fn next(&mut self) {
-        self.next_kind().await;
     }
 
     /// The next signal and its kind. Cancel safe.

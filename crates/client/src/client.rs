@@ -67,7 +67,6 @@ impl From<StartError> for AgentError {
 #[derive(Debug)]
 pub struct AgentClientBuilder {
     keeper: Keeper,
-    hidden_env: Vec<String>,
     shell_lines: bool,
     me: ClientRef,
 }
@@ -78,13 +77,6 @@ impl AgentClientBuilder {
     #[must_use]
     pub fn supervisor(mut self, multitap: impl Into<PathBuf>) -> Self {
         self.keeper = Keeper::Supervisor(multitap.into());
-        self
-    }
-
-    /// An environment variable that agents must not see.
-    #[must_use]
-    pub fn hide_env(mut self, name: impl Into<String>) -> Self {
-        self.hidden_env.push(name.into());
         self
     }
 
@@ -103,8 +95,8 @@ impl AgentClientBuilder {
     }
 
     pub fn build(self) -> AgentClient {
-        let Self { keeper, hidden_env, shell_lines, me } = self;
-        let agents = Agents::new(keeper, hidden_env, Builtin::default());
+        let Self { keeper, shell_lines, me } = self;
+        let agents = Agents::new(keeper, Vec::new(), Builtin::default());
         let agents = if shell_lines { agents.taking_shell_lines() } else { agents };
         AgentClient { hub: Hub::without_journal(Arc::new(agents)), me }
     }
@@ -122,12 +114,7 @@ impl AgentClient {
     }
 
     pub fn builder() -> AgentClientBuilder {
-        AgentClientBuilder {
-            keeper: Keeper::Group,
-            hidden_env: Vec::new(),
-            shell_lines: false,
-            me: ClientRef::new("library", Door::Library),
-        }
+        AgentClientBuilder { keeper: Keeper::Group, shell_lines: false, me: ClientRef::new("library", Door::Library) }
     }
 
     /// Starts an agent. With a prompt in `config` its first turn begins at once; without one it waits for a prompt.

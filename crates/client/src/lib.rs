@@ -104,7 +104,7 @@ mod session;
 
 pub use agents::{Agents, Builtin, McpPipe, Save, SessionExtras};
 pub use client::{AgentClient, AgentClientBuilder, StartError};
-pub use history::{StoredEvents, read_stored};
+pub use history::read_stored;
 pub use multitap_adapter::{History, HistoryError, StoredSession};
 pub use multitap_event::*;
 pub use multitap_hub::{Refusal, SessionCall, SessionReply, WhenBusy};

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -192,6 +191,8 @@ pub enum SandboxMode {
 }
 
 impl SandboxMode {
+    pub const ALL: [Self; 4] = [Self::None, Self::ReadOnly, Self::WorkspaceWrite, Self::FullAccess];
+
     /// The word on the command line.
     pub fn option_word(self) -> &'static str {
         match self {
@@ -199,20 +200,6 @@ impl SandboxMode {
             Self::ReadOnly => "read-only",
             Self::WorkspaceWrite => "workspace-write",
             Self::FullAccess => "full-access",
-        }
-    }
-}
-
-impl FromStr for SandboxMode {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "none" => Ok(Self::None),
-            "read-only" | "readOnly" => Ok(Self::ReadOnly),
-            "workspace-write" | "workspaceWrite" => Ok(Self::WorkspaceWrite),
-            "full-access" | "fullAccess" => Ok(Self::FullAccess),
-            other => Err(format!("unknown sandbox '{other}': use none, read-only, workspace-write or full-access")),
         }
     }
 }

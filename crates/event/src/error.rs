@@ -24,22 +24,6 @@ pub enum AgentErrorKind {
     Unknown,
 }
 
-impl AgentErrorKind {
-    /// The word in events.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ProcessSpawnFailed => "processSpawnFailed",
-            Self::ProcessExitError => "processExitError",
-            Self::JsonParseError => "jsonParseError",
-            Self::ProtocolError => "protocolError",
-            Self::PermissionDenied => "permissionDenied",
-            Self::SessionNotFound => "sessionNotFound",
-            Self::Timeout => "timeout",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
 /// The severity of an error.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

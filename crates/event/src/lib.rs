@@ -58,4 +58,4 @@ pub use schema::schema;
 pub use time::Timestamp;
 pub use usage::{ModelUsage, TokenUsage};
 pub use visible::{is_hidden, push_mark, visible, visible_line, visible_output};
-pub use words::one_line;
+pub use words::{one_line, shortened};

@@ -5,7 +5,7 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use serde_with::skip_serializing_none;
 
 use crate::form::{self, FormField};
@@ -315,15 +315,7 @@ pub enum Door {
 
 impl fmt::Display for Door {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Terminal => "terminal",
-            Self::A2a => "a2a",
-            Self::Acp => "acp",
-            Self::Web => "web",
-            Self::Headless => "headless",
-            Self::Library => "library",
-            Self::Host => "host",
-        })
+        self.serialize(f)
     }
 }
 
@@ -478,23 +470,15 @@ pub enum Refused {
 
 /// The facts about the ruling for a late answer: who answered, through which door, with which option, when.
 fn who_settled<S: serde::Serializer>(ruling: &Ruling, serializer: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Settled<'a> {
-        question_id: &'a QuestionId,
-        settled_by: SettledBy<'a>,
-        selected_option_id: &'a OptionId,
-        kind: ChoiceKind,
-        at: Timestamp,
-    }
-    #[derive(Serialize)]
-    struct SettledBy<'a> {
-        client: &'a str,
-        door: Door,
-    }
-    let Ruling { question_id, selected_option_id, kind, settled_by, at, .. } = ruling;
-    let settled_by = SettledBy { client: &settled_by.client, door: settled_by.door };
-    Settled { question_id, settled_by, selected_option_id, kind: *kind, at: *at }.serialize(serializer)
+    let Ruling { question_id, selected_option_id, kind, settled_by: ClientRef { client, door, .. }, at, .. } = ruling;
+    let told = json!({
+        "questionId": question_id,
+        "settledBy": { "client": client, "door": door },
+        "selectedOptionId": selected_option_id,
+        "kind": kind,
+        "at": at,
+    });
+    told.serialize(serializer)
 }
 
 fn list(ids: &[OptionId]) -> String {

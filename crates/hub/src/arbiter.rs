@@ -5,7 +5,9 @@
 
 use std::collections::VecDeque;
 
-use multitap_event::{ClientRef, ClientRole, Decide, Question, QuestionId, Refused, Ruling, Timestamp, ToolId};
+use multitap_event::{
+    ClientRef, ClientRole, Decide, Question, QuestionId, Refused, Ruling, Timestamp, ToolId, shortened,
+};
 use serde::{Deserialize, Serialize};
 
 /// Number of closed questions that are remembered, so that a late answer is refused with the outcome of its question.
@@ -83,7 +85,7 @@ impl Arbiter {
     pub(crate) fn settled(&mut self, ruling: Ruling) {
         let tool = self.close(&ruling.question_id).and_then(|closed| closed.tool_id);
         let mut ruling = ruling.without_edit();
-        ruling.feedback = ruling.feedback.map(shortened);
+        ruling.feedback = ruling.feedback.map(|words| shortened(&words, WORDS));
         self.remember(Over { end: End::Settled(Box::new(ruling)), tool });
     }
 
@@ -130,13 +132,6 @@ impl Arbiter {
             self.over.pop_front();
         }
         self.over.push_back(over);
-    }
-}
-
-fn shortened(words: String) -> String {
-    match words.char_indices().nth(WORDS) {
-        Some((end, _)) => format!("{}…", &words[..end]),
-        None => words,
     }
 }
 

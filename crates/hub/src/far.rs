@@ -13,9 +13,7 @@ use multitap_event::{ClientRef, SessionId};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-pub use self::task::FarTask;
-use self::task::Heard;
-use crate::entry::Entry;
+pub use self::task::{FarNews, FarTask};
 use crate::past::Past;
 use crate::protocol::{PageCall, PageReply, Refusal, SessionCall, SessionReply};
 use crate::reach::{Reach, Reached, Standing};
@@ -52,7 +50,7 @@ pub struct FarStart {
 /// Feeds the events of the other process in. Dropping it ends the session here.
 #[derive(Debug)]
 pub struct FarEnd {
-    heard: mpsc::Sender<Heard>,
+    heard: mpsc::Sender<FarNews>,
     end: CancellationToken,
 }
 
@@ -78,34 +76,9 @@ impl Session {
 }
 
 impl FarEnd {
-    /// Feeds an event in. Waits while too many are queued. Known events are skipped.
-    pub async fn told(&self, entry: Entry) -> Result<(), Left> {
-        self.hear(Heard::Told(entry)).await
-    }
-
-    /// Reports that every missing event up to `next` is lost; `state` is the session's state at that event, or later.
-    pub async fn skipped(&self, next: u64, state: Box<State>) -> Result<(), Left> {
-        self.hear(Heard::Skipped { next, state }).await
-    }
-
-    /// The connection broke.
-    pub async fn lost(&self, why: impl Into<Arc<str>>) -> Result<(), Left> {
-        self.hear(Heard::Lost(why.into())).await
-    }
-
-    /// The connection is back, with another client id.
-    pub async fn found(&self, client: ClientRef) -> Result<(), Left> {
-        self.hear(Heard::Found(client)).await
-    }
-
-    /// The session is over, and all its events were fed in.
-    pub async fn over(self, why: impl Into<Arc<str>>) {
-        self.hear(Heard::Over(why.into())).await.ok(); // nobody may be left to hear it
-    }
-
-    /// The other side kicked us.
-    pub async fn disconnect(self, why: impl Into<Arc<str>>) {
-        self.hear(Heard::CutOff(why.into())).await.ok(); // nobody may be left to hear it
+    /// Feeds news in. Waits while too many are queued. Known events are skipped.
+    pub async fn hear(&self, news: FarNews) -> Result<(), Left> {
+        self.heard.send(news).await.map_err(|_| Left)
     }
 
     /// Returns when every handle here was dropped, or one of them ended the session.
@@ -114,9 +87,5 @@ impl FarEnd {
             () = self.end.cancelled() => {}
             () = self.heard.closed() => {}
         }
-    }
-
-    async fn hear(&self, heard: Heard) -> Result<(), Left> {
-        self.heard.send(heard).await.map_err(|_| Left)
     }
 }

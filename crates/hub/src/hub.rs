@@ -19,10 +19,9 @@ pub use self::recover::rebuild;
 use self::recover::{recover, recover_and_release};
 use crate::journal::{Filter, Journal, JournalError, NewSession, SessionRecord};
 use crate::launch::Launch;
-use crate::past::Past;
 use crate::session::Session;
 use crate::session::log::{Log, Right};
-use crate::session::task::{Beginning, EarlierEvents, INBOX, Linger, SessionTask};
+use crate::session::task::{Beginning, EarlierEvents, Ground, INBOX, Linger, SessionTask};
 use crate::state::State;
 use crate::tail::{Retain, Tail};
 
@@ -119,15 +118,6 @@ impl Drop for Place {
     }
 }
 
-/// The state of a session's log before the session is opened.
-struct Ground {
-    id: SessionId,
-    state: State,
-    epoch: u64,
-    log: Option<Log>,
-    unkept: Option<JournalError>,
-}
-
 impl Hub {
     /// A hub whose sessions are stored.
     pub fn new(journal: Arc<dyn Journal>, launch: Arc<dyn Launch>) -> Self {
@@ -170,29 +160,25 @@ impl Hub {
             Which::New { id, forked_from, history } => (self.break_ground(id, forked_from, &config).await?, history),
             Which::Stored(id) => (self.resume(id).await?, None),
         };
-        let Ground { id, state, epoch, log, unkept } = ground;
+        let id = ground.id.clone();
         let retain = if inner.journal.is_none() { Retain::UntilRead } else { Retain::Ring };
-        let tail = Arc::new(Tail::new(state.seq, retain));
-        if unkept.is_some() {
+        let tail = Arc::new(Tail::new(ground.state.seq, retain));
+        if ground.unkept.is_some() {
             tail.retain(Retain::Volatile);
         }
         let (inbox_tx, inbox) = mpsc::channel(INBOX);
-        let past = log.as_ref().map(|log| Past::Journal(log.journal.clone()));
-        let (native_tx, native) = watch::channel(state.native_id.clone());
+        let (native_tx, native) = watch::channel(ground.state.native_id.clone());
+        let (epoch, past) = (ground.epoch, ground.past());
         let session = Session::new(id.clone(), epoch, native, inbox_tx, tail.clone(), past, stop.clone());
         inner.lock().insert(id.clone(), session.clone());
         let beginning = Beginning {
-            id: id.clone(),
-            epoch,
-            state,
+            ground,
             config,
             by,
             history,
             linger,
             question_timeout,
             ceiling,
-            log,
-            unkept,
             launch: inner.launch.clone(),
             tail,
             native: native_tx,

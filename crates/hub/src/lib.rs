@@ -23,12 +23,12 @@ mod tail;
 
 pub use arbiter::Arbiter;
 pub use entry::Entry;
-pub use far::{Answer, Elsewhere, FarEnd, FarStart, FarTask, Left};
+pub use far::{Answer, Elsewhere, FarEnd, FarNews, FarStart, FarTask, Left};
 pub use feed::{Feed, FeedEnd, Told};
 pub use hub::{Hub, Open, OpenError, Which, rebuild};
 pub use journal::{
     About, Batch, Checkpoint, Claim, Edge, Filter, Flush, Holder, Journal, JournalError, Kept, NewSession, Owner, Page,
-    Part, SessionRecord, TaskFilter, TaskPage, TaskRecord, Unusable,
+    Part, SessionRecord, TaskFilter, TaskPage, TaskRecord,
 };
 pub use launch::{Launch, Launching};
 pub use live::LiveOutput;

@@ -10,9 +10,10 @@ use std::collections::{BTreeMap, VecDeque};
 use multitap_event::{
     AgentCapabilities, ApprovalMode, ClientId, ClientRef, Event, EventKind, Prompt, PromptId, Question, Rule, Ruling,
     SessionEnd, SessionEndReason, SessionStart, TodoList, TokenUsage, ToolCompleted, ToolOutcome, TurnEnd, TurnId,
-    TurnStatus, UserMessage, Withdrawal, shell_line,
+    TurnStatus, UserMessage, Withdrawal, shell_line, shortened,
 };
 use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
 
 #[cfg(test)]
 pub(crate) use self::tool::OUTPUT_TAIL;
@@ -354,6 +355,15 @@ impl State {
         kinds
     }
 
+    /// Updates what handles know of the agent's own id.
+    pub(crate) fn show_native_id(&self, known: &watch::Sender<Option<String>>) {
+        known.send_if_modified(|known| {
+            let changed = *known != self.native_id;
+            known.clone_from(&self.native_id);
+            changed
+        });
+    }
+
     pub fn client(&self, id: &ClientId) -> Option<&ClientRef> {
         self.clients.iter().find(|client| client.client_id.as_ref() == Some(id))
     }
@@ -373,11 +383,7 @@ fn is_same(one: &ClientRef, other: &ClientRef) -> bool {
 
 /// The first line of a prompt, for lists.
 fn first_line(text: &str) -> String {
-    let line = text.trim_start().lines().next().unwrap_or_default().trim_end();
-    match line.char_indices().nth(TITLE_CHARS) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.to_owned(),
-    }
+    shortened(text.trim_start().lines().next().unwrap_or_default().trim_end(), TITLE_CHARS)
 }
 
 #[cfg(test)]

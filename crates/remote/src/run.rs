@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use multitap_event::{EventKind, SessionId};
-use multitap_hub::{FarEnd, GapNotice, JoinCall, JoinReply, Left};
+use multitap_hub::{FarEnd, FarNews, GapNotice, JoinCall, JoinReply, Left};
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep};
@@ -64,6 +64,12 @@ impl From<Left> for End {
     }
 }
 
+impl From<Left> for Over {
+    fn from(_: Left) -> Self {
+        Self::Left
+    }
+}
+
 impl From<Cut> for End {
     fn from(cut: Cut) -> Self {
         Self::Cut(cut)
@@ -110,11 +116,12 @@ impl Runner {
             self.link.send_replace(Link::Up);
         };
         self.link.send_replace(Link::Gone);
-        match over {
-            Over::Left => {}
-            Over::Gone(why) => self.far.over(why).await,
-            Over::SentAway(why) => self.far.disconnect(why).await,
-        }
+        let news = match over {
+            Over::Left => return,
+            Over::Gone(why) => FarNews::Over(why.into()),
+            Over::SentAway(why) => FarNews::CutOff(why.into()),
+        };
+        self.far.hear(news).await.ok(); // then nobody wants to know
     }
 
     /// Carries frames both ways while the connection lasts.
@@ -143,11 +150,11 @@ impl Runner {
                     Some(EventKind::SessionStarted(_)) => self.is_ended = false,
                     _ => {}
                 }
-                self.far.told(entry).await?;
+                self.far.hear(FarNews::Told(entry)).await?;
             }
             Frame::Gap(GapNotice { next, snapshot: Some(state), .. }) => {
                 self.last = self.last.max(next.saturating_sub(1));
-                self.far.skipped(next, state).await?;
+                self.far.hear(FarNews::Skipped { next, state }).await?;
             }
             Frame::Gap(GapNotice { snapshot: None, .. }) => self.over_the_gap(line).await?,
             Frame::Answer { id, answer } => {
@@ -173,9 +180,9 @@ impl Runner {
         self.pending.drain().for_each(|(_, reply)| drop(reply.send(Err(CallError::Broken))));
         if let Some(state) = joined.snapshot {
             self.last = state.seq;
-            self.far.skipped(state.seq + 1, state).await?;
+            self.far.hear(FarNews::Skipped { next: state.seq + 1, state }).await?;
         }
-        Ok(self.far.found(joined.client).await?)
+        Ok(self.far.hear(FarNews::Found(joined.client)).await?)
     }
 
     async fn ask(&mut self, line: &mut Line, Call { method, params, reply }: Call) -> Result<(), End> {
@@ -191,12 +198,12 @@ impl Runner {
         let since = Instant::now();
         let patience = if matches!(self.to.address.way, Way::Unix(_)) { NEAR } else { FAR };
         let mut pause = SOON;
-        self.far.lost(cut.to_string()).await.map_err(|Left| Over::Left)?;
+        self.far.hear(FarNews::Lost(cut.to_string().into())).await?;
         loop {
             let error = match self.try_again().await? {
                 Ok((line, joined)) => {
                     self.check(&joined)?;
-                    self.far.found(joined.client).await.map_err(|Left| Over::Left)?;
+                    self.far.hear(FarNews::Found(joined.client)).await?;
                     return Ok(line);
                 }
                 Err(error) => error,

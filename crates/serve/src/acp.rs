@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::connection::Connection;
 use crate::host::Host;
-use crate::http::Shared;
+use crate::http::DoorState;
 use crate::rpc::{Peer, Stdio, Transport};
 
 /// The notification that takes a request back, in either direction.
@@ -34,30 +34,19 @@ pub(crate) const CANCEL_REQUEST: &str = "$/cancel_request";
 /// The request that begins every ACP connection.
 pub(crate) const INITIALIZE: &str = "initialize";
 
-/// An ACP agent on stdio, for one client.
-#[derive(Debug, Clone)]
-pub struct StdioConfig {
-    /// The agent's name for people.
-    pub name: String,
-    /// The agent's version.
-    pub version: String,
-    /// The client; `initialize` gives it a name.
-    pub client: ClientRef,
-}
-
-/// Serves one client over two pipes until it leaves or `stop` is cancelled.
+/// Serves one client over two pipes until it leaves or `stop` is cancelled. `initialize` gives the client a name.
 pub async fn serve_stdio(
-    config: StdioConfig,
+    client: ClientRef,
     host: Arc<dyn Host>,
     reader: impl AsyncBufRead + Send + Unpin + 'static,
     writer: impl AsyncWrite + Send + Unpin + 'static,
     stop: CancellationToken,
 ) {
-    let door = Shared::without_address(host, config.name, config.version, stop);
+    let door = Arc::new(DoorState::without_address(host, stop));
     let transport = Transport::Stdio(Stdio::new(reader, writer, STUCK));
-    let limit = door.limits().body;
-    let tasks = door.tasks().clone();
-    Connection::new(door, config.client).run(Peer::new(transport, limit, Some(CANCEL_REQUEST)), None).await;
+    let limit = door.entrance.limits.body;
+    let tasks = door.tasks.clone();
+    Connection::new(door, client).run(Peer::new(transport, limit, Some(CANCEL_REQUEST)), None).await;
     tasks.close();
     tasks.wait().await;
 }

@@ -23,8 +23,8 @@ use multitap_event::{ClientRef, ClientRole, Door, is_hidden};
 use serde_json::{Value, json};
 
 use self::place::{Authority, Name, Origin, usual_port};
+pub use self::scheme::Scheme;
 use self::scheme::Unauthenticated;
-pub use self::scheme::{Scheme, SecurityScheme};
 use self::token::role_of;
 pub use self::token::{BadToken, TokenError, Tokens};
 use crate::host::PeerIdentity;
@@ -134,9 +134,9 @@ impl Guard {
         self.private
     }
 
-    /// The ways to authenticate, for the card.
-    pub(crate) fn security_schemes(&self) -> Vec<SecurityScheme> {
-        self.scheme.security_schemes()
+    /// Whether clients must send a token.
+    pub(crate) fn requires_token(&self) -> bool {
+        self.scheme.requires_token()
     }
 
     /// Whether the request is for this door and comes from an allowed origin. Returns the origin of a listed page, for
@@ -226,7 +226,7 @@ fn port_of(host: &Authority) -> Option<u16> {
 
 /// Passes a request on, or refuses it.
 pub(crate) async fn enter(State(entrance): State<Entrance>, request: Request, next: Next) -> Response {
-    let guard = entrance.guard();
+    let guard = &entrance.guard;
     let (mut head, body) = request.into_parts();
     let page = match guard.place(&head) {
         Ok(page) => page,

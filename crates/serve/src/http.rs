@@ -1,7 +1,6 @@
 //! The HTTP server: addresses, limits, shutdown. All doors share its router.
 
 mod bind;
-mod body;
 mod connection;
 mod peer;
 mod private;
@@ -28,7 +27,7 @@ use self::connection::{Connections, Listener};
 use self::peer::{Identify, PeerCheck};
 use self::private::SocketFile;
 use crate::a2a;
-use crate::guard::{Access, AccessError, Guard, SecurityScheme, is_loopback};
+use crate::guard::{Access, AccessError, Guard, is_loopback};
 use crate::host::{Host, Offers, Peer, PeerIdentity};
 
 /// Time limit for running responses when the door closes.
@@ -47,22 +46,6 @@ pub struct DoorConfig {
     pub extension_required: bool,
     /// The remote agents that the agents here can call, by name. The extended card lists them.
     pub remote_agents: Vec<String>,
-    /// The agent's name in the card.
-    pub name: String,
-    /// The agent's version in the card.
-    pub version: String,
-}
-
-/// A private door: a local socket for programs of this user, who connect as owners.
-#[derive(Debug, Clone)]
-pub struct PrivateConfig {
-    /// The path of its socket. The folder becomes private.
-    pub socket: PathBuf,
-    pub limits: Limits,
-    /// The agent's name in the card.
-    pub name: String,
-    /// The agent's version in the card.
-    pub version: String,
 }
 
 /// A service behind the same guard as sessions.
@@ -138,118 +121,58 @@ pub struct OpenDoor {
     socket: Option<SocketFile>,
 }
 
-/// Shared by all handlers. Cheap to clone.
-#[derive(Clone)]
-pub(crate) struct Shared {
-    inner: Arc<Inner>,
-}
+/// Shared by all handlers.
+pub(crate) type Shared = Arc<DoorState>;
 
-struct Inner {
-    host: Arc<dyn Host>,
-    entrance: Entrance,
-    about: About,
-    stop: CancellationToken,
-    tasks: TaskTracker,
-    a2a: a2a::Service,
-    offers: Offers,
+/// What all requests of a door have in common.
+pub(crate) struct DoorState {
+    pub(crate) host: Arc<dyn Host>,
+    pub(crate) entrance: Entrance,
+    pub(crate) about: About,
+    /// Cancelled when the door closes, which ends streams.
+    pub(crate) stop: CancellationToken,
+    /// Tasks that outlive their request. The door waits for them when it closes.
+    pub(crate) tasks: TaskTracker,
+    pub(crate) a2a: a2a::Service,
+    /// What the agent of a new session would offer.
+    pub(crate) offers: Offers,
     /// When the door was opened, as an HTTP date.
-    opened: String,
+    pub(crate) opened: String,
 }
 
 /// The checks for every request. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Entrance {
-    guard: Arc<Guard>,
-    limits: Limits,
-}
-
-impl Entrance {
-    pub(crate) fn guard(&self) -> &Guard {
-        &self.guard
-    }
-
-    pub(crate) fn limits(&self) -> &Limits {
-        &self.limits
-    }
+    pub(crate) guard: Arc<Guard>,
+    pub(crate) limits: Limits,
 }
 
 /// The door's data in the card.
 #[derive(Debug, Clone)]
 pub(crate) struct About {
-    pub(crate) name: String,
-    pub(crate) version: String,
     pub(crate) url: String,
     pub(crate) extension_required: bool,
     pub(crate) remote_agents: Vec<String>,
 }
 
-impl Shared {
+impl DoorState {
     /// For a protocol that comes by no address, such as over stdio: its client is the user.
-    pub(crate) fn without_address(host: Arc<dyn Host>, name: String, version: String, stop: CancellationToken) -> Self {
-        let about = About { name, version, url: String::new(), extension_required: false, remote_agents: Vec::new() };
+    pub(crate) fn without_address(host: Arc<dyn Host>, stop: CancellationToken) -> Self {
+        let about = About { url: String::new(), extension_required: false, remote_agents: Vec::new() };
         let entrance = Entrance { guard: Arc::new(Guard::private()), limits: Limits::default() };
         Self::new(host, entrance, about, stop, TaskTracker::new())
     }
 
     fn new(host: Arc<dyn Host>, entrance: Entrance, about: About, stop: CancellationToken, tasks: TaskTracker) -> Self {
-        let (a2a, offers) = (a2a::Service::new(), Offers::default());
+        let (a2a, offers) = (a2a::Service::default(), Offers::default());
         let opened = httpdate::fmt_http_date(SystemTime::now());
-        Self { inner: Arc::new(Inner { host, entrance, about, stop, tasks, a2a, offers, opened }) }
-    }
-
-    pub(crate) fn host(&self) -> &Arc<dyn Host> {
-        &self.inner.host
-    }
-
-    pub(crate) fn entrance(&self) -> &Entrance {
-        &self.inner.entrance
-    }
-
-    pub(crate) fn guard(&self) -> &Guard {
-        self.inner.entrance.guard()
-    }
-
-    pub(crate) fn about(&self) -> &About {
-        &self.inner.about
-    }
-
-    pub(crate) fn limits(&self) -> &Limits {
-        self.inner.entrance.limits()
-    }
-
-    /// The required authentication.
-    pub(crate) fn security_schemes(&self) -> Vec<SecurityScheme> {
-        self.guard().security_schemes()
-    }
-
-    /// Cancelled when the door closes, which ends streams.
-    pub(crate) fn stop(&self) -> &CancellationToken {
-        &self.inner.stop
-    }
-
-    /// When the door was opened, as an HTTP date.
-    pub(crate) fn opened(&self) -> &str {
-        &self.inner.opened
-    }
-
-    /// The offers of the agent that a new session would have.
-    pub(crate) fn offers(&self) -> &Offers {
-        &self.inner.offers
-    }
-
-    pub(crate) fn a2a(&self) -> &a2a::Service {
-        &self.inner.a2a
-    }
-
-    /// Tasks that outlive their request. The door waits for them when it closes.
-    pub(crate) fn tasks(&self) -> &TaskTracker {
-        &self.inner.tasks
+        Self { host, entrance, about, stop, tasks, a2a, offers, opened }
     }
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for DoorState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").field("about", &self.inner.about).finish_non_exhaustive()
+        f.debug_struct("DoorState").field("about", &self.about).finish_non_exhaustive()
     }
 }
 
@@ -258,8 +181,6 @@ impl OpenDoor {
     pub async fn open(config: DoorConfig, host: Arc<dyn Host>) -> Result<Self, DoorError> {
         let Bound { listeners, addresses, url, guard } = bound(&config.host, config.port, config.access).await?;
         let about = About {
-            name: config.name,
-            version: config.version,
             url: url.clone(),
             extension_required: config.extension_required,
             remote_agents: config.remote_agents,
@@ -291,14 +212,14 @@ impl OpenDoor {
         Ok(Self { addresses, url, connections, socket: None })
     }
 
-    /// Opens a private socket to that host's sessions, for programs of the same user, as owners.
+    /// Opens a private socket to that host's sessions, for programs of the same user, as owners. The folder of the
+    /// socket becomes private.
     #[cfg(unix)]
     #[expect(clippy::unused_async, reason = "as the other one, and a socket is registered with the runtime")]
-    pub async fn open_private(config: PrivateConfig, host: Arc<dyn Host>) -> Result<Self, DoorError> {
-        let (listener, socket) = private::listen(&config.socket)?;
-        let url = format!("unix:{}", config.socket.display());
-        let PrivateConfig { limits, name, version, .. } = config;
-        let about = About { name, version, url: url.clone(), extension_required: false, remote_agents: Vec::new() };
+    pub async fn open_private(socket: &Path, limits: Limits, host: Arc<dyn Host>) -> Result<Self, DoorError> {
+        let url = format!("unix:{}", socket.display());
+        let (listener, socket) = private::listen(socket)?;
+        let about = About { url: url.clone(), extension_required: false, remote_agents: Vec::new() };
         let connections = take_in(vec![Listener::Unix(listener)], host, Guard::private(), about, limits);
         Ok(Self { addresses: Vec::new(), url, connections, socket: Some(socket) })
     }
@@ -306,8 +227,8 @@ impl OpenDoor {
     /// Not supported on this system.
     #[cfg(not(unix))]
     #[expect(clippy::unused_async, reason = "as where there are")]
-    pub async fn open_private(config: PrivateConfig, _: Arc<dyn Host>) -> Result<Self, DoorError> {
-        Err(private::not_there(&config.socket, io::ErrorKind::Unsupported.into()))
+    pub async fn open_private(socket: &Path, _: Limits, _: Arc<dyn Host>) -> Result<Self, DoorError> {
+        Err(private::not_there(socket, io::ErrorKind::Unsupported.into()))
     }
 
     /// The path of a private door's socket.
@@ -342,7 +263,7 @@ struct Bound {
 
 async fn bound(host: &str, port: u16, access: Access) -> Result<Bound, DoorError> {
     let wanted = bind::addresses(host).await?;
-    let is_guarded = !access.scheme.security_schemes().is_empty();
+    let is_guarded = access.scheme.requires_token();
     if !is_guarded && !wanted.iter().all(|address| is_loopback(*address)) {
         return Err(DoorError::NeedsToken { host: host.to_owned() });
     }
@@ -366,7 +287,7 @@ fn take_in(listeners: Vec<Listener>, host: Arc<dyn Host>, guard: Guard, about: A
     let peers = PeerCheck::new(identify, &guard, &connections.tasks);
     let entrance = Entrance { guard: Arc::new(guard), limits };
     let (stop, tasks) = (connections.stop.clone(), connections.tasks.clone());
-    let router = route::router(&Shared::new(host, entrance, about, stop, tasks));
+    let router = route::router(&Arc::new(DoorState::new(host, entrance, about, stop, tasks)));
     for listener in listeners {
         connections.accept(listener, router.clone(), peers.clone());
     }

@@ -14,7 +14,7 @@ mod http;
 mod rpc;
 mod ws;
 
-pub use acp::{StdioConfig, serve_stdio};
-pub use guard::{Access, AccessError, BadToken, Caller, SUBPROTOCOL, Scheme, SecurityScheme, TokenError, Tokens};
+pub use acp::serve_stdio;
+pub use guard::{Access, AccessError, BadToken, Caller, SUBPROTOCOL, Scheme, TokenError, Tokens};
 pub use host::{Host, Hosted, Opened, Peer, PeerIdentity, Wanted};
-pub use http::{DoorConfig, DoorError, Limits, OpenDoor, PrivateConfig, ServiceConfig};
+pub use http::{DoorConfig, DoorError, Limits, OpenDoor, ServiceConfig};

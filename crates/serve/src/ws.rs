@@ -48,8 +48,8 @@ async fn enter_acp(
     let Ok(upgrade) = upgrade else {
         return problem(StatusCode::UPGRADE_REQUIRED, "this path is for WebSockets: send an Upgrade");
     };
-    let limit = door.limits().body;
-    let held = (door.tasks().token(), seat);
+    let limit = door.entrance.limits.body;
+    let held = (door.tasks.token(), seat);
     let connection = acp::Connection::new(door, caller.client(Way::Acp));
     let mut response = bounded(upgrade, limit).on_upgrade(move |socket| async move {
         let transport = Transport::WebSocket(Box::new(Socket::new(socket)));
@@ -92,11 +92,11 @@ async fn enter(
         Ok(session) => session,
         Err(why) => return problem(StatusCode::NOT_FOUND, &why),
     };
-    let limit = door.limits().body;
+    let limit = door.entrance.limits.body;
     let upgrade = bounded(upgrade, limit);
     // Held while the connection is open: the door waits for it when closing, and it counts towards the limit of
     // connections.
-    let held = (door.tasks().token(), seat);
+    let held = (door.tasks.token(), seat);
     match wanted.speech {
         Speech::A2a { form, after } => {
             let extension = a2a::uses_extension(&headers);
@@ -114,7 +114,7 @@ async fn enter(
         }
         Speech::Events { after, door: way } => {
             // A program of the same user may say what it is; of anybody else it is known that they came over HTTP.
-            let way = if door.guard().is_private() { way } else { Way::A2a };
+            let way = if door.entrance.guard.is_private() { way } else { Way::A2a };
             let client = caller.client(way);
             match events::Connection::new(door, client, session, after, wanted.epoch).await {
                 Ok(connection) => hand_over(upgrade, held, limit, |peer| connection.run(peer)),
@@ -148,8 +148,8 @@ fn refuse(error: &Error) -> Response {
 
 /// The session to listen to: the one it names, else the one that everybody shares, if there is one.
 fn find(door: &Shared, wanted: &Wanted) -> Result<Option<Session>, String> {
-    let Some(id) = &wanted.session else { return Ok(door.host().shared()) };
-    match door.host().find(id) {
+    let Some(id) = &wanted.session else { return Ok(door.host.shared()) };
+    match door.host.find(id) {
         Some(session) => Ok(Some(session)),
         None => Err(format!("session={id}: there is no such live session here")),
     }

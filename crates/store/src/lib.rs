@@ -8,4 +8,4 @@
 mod holder;
 mod sqlite;
 
-pub use sqlite::{Store, StoreLimits, StoreOpenError};
+pub use sqlite::{Store, StoreLimits};

@@ -15,7 +15,7 @@ mod task;
 mod tests;
 mod writer;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::{io, thread};
 
@@ -24,9 +24,10 @@ use multitap_hub::{
     Batch, Claim, Filter, Journal, JournalError, Kept, NewSession, Owner, Page, Part, SessionRecord, TaskFilter,
     TaskPage, TaskRecord,
 };
+use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
-use self::error::journal_error;
+use self::error::{StoreError, journal_error};
 use self::keeper::REFRESH;
 use self::reader::Readers;
 use self::writer::{Message, QUEUE, Work, Writer};
@@ -36,6 +37,12 @@ use crate::holder::Process;
 /// work.
 #[derive(Debug, Clone)]
 pub struct Store {
+    /// Or why it cannot be used.
+    open: Result<OpenStore, JournalError>,
+}
+
+#[derive(Debug, Clone)]
+struct OpenStore {
     writer: mpsc::Sender<Message>,
     readers: Arc<Readers>,
 }
@@ -47,29 +54,21 @@ pub struct StoreLimits {
     pub bytes: Option<u64>,
 }
 
-/// The file cannot be used as a store.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("cannot open {}", .path.display())]
-pub struct StoreOpenError {
-    pub path: PathBuf,
-    #[source]
-    pub reason: JournalError,
-}
-
 impl Store {
     /// Opens the store, and creates it if missing: a folder and a file for their user alone. Blocks on the disk, and
     /// up to two seconds on another program that has the file locked.
-    pub fn open(path: impl Into<PathBuf>) -> Result<Self, StoreOpenError> {
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, JournalError> {
         Self::open_within(path, StoreLimits::default())
     }
 
-    /// Like [`Self::open`], with limits.
-    pub fn open_within(path: impl Into<PathBuf>, limits: StoreLimits) -> Result<Self, StoreOpenError> {
-        let path = path.into();
-        Self::start(&path, limits).map_err(|reason| StoreOpenError { path, reason })
+    /// A store that cannot be used: it answers every call with the reason.
+    pub fn unusable(reason: JournalError) -> Self {
+        Self { open: Err(reason) }
     }
 
-    fn start(path: &Path, limits: StoreLimits) -> Result<Self, JournalError> {
+    /// The same as [`Store::open`], with limits.
+    pub fn open_within(path: impl AsRef<Path>, limits: StoreLimits) -> Result<Self, JournalError> {
+        let path = path.as_ref();
         let sql = |error| journal_error(path, &error);
         let threads = |error: io::Error| JournalError::Other(format!("cannot start a thread: {error}"));
         let connection = schema::create(path)?;
@@ -84,13 +83,14 @@ impl Store {
         let keeper = keeper.spawn(move || keeper::run(&place, &called, &weak, REFRESH)).map_err(threads)?;
         let writer = Writer::new(connection, path.to_owned(), this.clone(), queue, (call, keeper)).map_err(sql)?;
         thread::Builder::new().name("log-writer".into()).spawn(move || writer.run()).map_err(threads)?;
-        Ok(Self { writer: tx, readers: Arc::new(Readers::new(path.to_owned(), this)) })
+        Ok(Self { open: Ok(OpenStore { writer: tx, readers: Arc::new(Readers::new(path.to_owned(), this)) }) })
     }
 
     /// Returns when everything queued is written, the leases are released, and the writer has ended.
     pub async fn close(&self) {
+        let Ok(open) = &self.open else { return };
         let (reply, closed) = oneshot::channel();
-        if self.writer.send(Message::Close(reply)).await.is_ok() {
+        if open.writer.send(Message::Close(reply)).await.is_ok() {
             // No answer: the writer had already ended.
             closed.await.ok();
         }
@@ -98,9 +98,17 @@ impl Store {
 
     async fn write(&self, work: Work) -> Result<Option<Claim>, JournalError> {
         let closed = || JournalError::Other("the log was closed".to_owned());
+        let open = self.open.as_ref().map_err(Clone::clone)?;
         let (reply, written) = oneshot::channel();
-        self.writer.send(Message::Work(work, reply)).await.map_err(|_| closed())?;
+        open.writer.send(Message::Work(work, reply)).await.map_err(|_| closed())?;
         written.await.map_err(|_| closed())?
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Connection, &Process) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, JournalError> {
+        self.open.as_ref().map_err(Clone::clone)?.readers.read(read).await
     }
 
     async fn take(&self, work: Work) -> Result<Claim, JournalError> {
@@ -123,7 +131,7 @@ impl Journal for Store {
     }
 
     fn page(&self, session: SessionId, part: Part) -> Kept<'_, Page> {
-        Box::pin(self.readers.read(move |connection, _| reader::page(connection, &session, part)))
+        Box::pin(self.read(move |connection, _| reader::page(connection, &session, part)))
     }
 
     fn release(&self, session: SessionId, owner: Owner, last_sent: u64) -> Kept<'_, ()> {
@@ -131,11 +139,11 @@ impl Journal for Store {
     }
 
     fn list(&self, filter: Filter) -> Kept<'_, Vec<SessionRecord>> {
-        Box::pin(self.readers.read(move |connection, this| reader::list(connection, this, &filter)))
+        Box::pin(self.read(move |connection, this| reader::list(connection, this, &filter)))
     }
 
     fn find(&self, name: String) -> Kept<'_, Vec<SessionRecord>> {
-        Box::pin(self.readers.read(move |connection, this| reader::find(connection, this, &name)))
+        Box::pin(self.read(move |connection, this| reader::find(connection, this, &name)))
     }
 
     fn remove(&self, session: SessionId) -> Kept<'_, ()> {
@@ -143,7 +151,7 @@ impl Journal for Store {
     }
 
     fn rulings(&self, session: SessionId) -> Kept<'_, Vec<Ruling>> {
-        Box::pin(self.readers.read(move |connection, _| reader::rulings(connection, &session)))
+        Box::pin(self.read(move |connection, _| reader::rulings(connection, &session)))
     }
 
     fn keep_task(&self, task: TaskRecord) -> Kept<'_, ()> {
@@ -155,10 +163,10 @@ impl Journal for Store {
     }
 
     fn task(&self, id: String) -> Kept<'_, Option<TaskRecord>> {
-        Box::pin(self.readers.read(move |connection, _| task::find(connection, &id)))
+        Box::pin(self.read(move |connection, _| task::find(connection, &id)))
     }
 
     fn tasks(&self, filter: TaskFilter) -> Kept<'_, TaskPage> {
-        Box::pin(self.readers.read(move |connection, _| task::list(connection, &filter)))
+        Box::pin(self.read(move |connection, _| task::list(connection, &filter)))
     }
 }

@@ -6,12 +6,12 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use multitap_testkit::model::{ModelServer, Script};
+use multitap_testkit::model::ModelServer;
 
 #[tokio::main]
 async fn main() -> Result<()> {
     let bodies = std::env::args().any(|argument| argument == "--bodies");
-    let server = ModelServer::start(Script::new())?;
+    let server = ModelServer::start([])?;
     let url = server.url();
     println!("export ANTHROPIC_BASE_URL={url} ANTHROPIC_API_KEY=dummy CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1");
     println!("export GOOGLE_GEMINI_BASE_URL={url} GEMINI_API_KEY=dummy");

@@ -92,24 +92,6 @@ impl Cli {
     }
 }
 
-/// Claude Code, if it is installed.
-#[must_use]
-pub fn claude() -> Option<PathBuf> {
-    CLAUDE.installed()
-}
-
-/// Codex, if it is installed.
-#[must_use]
-pub fn codex() -> Option<PathBuf> {
-    CODEX.installed()
-}
-
-/// Gemini CLI, if it is installed.
-#[must_use]
-pub fn gemini() -> Option<PathBuf> {
-    GEMINI.installed()
-}
-
 /// `$MULTITAP_TEST_CACHE`, else the `multitap/npm` folder of the user's cache.
 #[must_use]
 pub fn cache_folder() -> Option<PathBuf> {

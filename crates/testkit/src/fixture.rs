@@ -139,11 +139,6 @@ impl Fixture {
         self.way(Direction::Out)
     }
 
-    /// What the program wrote to stderr.
-    pub fn stderr(&self) -> impl Iterator<Item = &str> {
-        self.way(Direction::Err)
-    }
-
     /// What was written to the program, without the end of input.
     pub fn stdin(&self) -> impl Iterator<Item = &str> {
         self.way(Direction::In).filter(|line| *line != END_OF_INPUT)
@@ -246,7 +241,6 @@ mod tests {
         let fixture = Fixture::parse(TEXT, "claude".into(), "2.1.325".into(), "some".into()).unwrap();
         assert_eq!(fixture.stdin().collect::<Vec<_>>(), [r#"{"type":"user"}"#]);
         assert_eq!(fixture.messages().collect::<Vec<_>>(), [serde_json::json!({"type": "result"})]);
-        assert_eq!(fixture.stderr().collect::<Vec<_>>(), ["oh"]);
         assert_eq!(fixture.exit_code(), Some(0));
     }
 

@@ -1,7 +1,7 @@
 //! Decides whether a test may run a real CLI or another peer.
 //!
 //! Plain `cargo test` must pass on a machine without them, so a test that needs one begins with
-//! `let Some(claude) = interop::claude() else { return };`. What happens then is up to `MULTITAP_INTEROP`:
+//! `let Some(claude) = interop::find(CLAUDE) else { return };`. What happens then is up to `MULTITAP_INTEROP`:
 //!
 //! - not set: the test is skipped;
 //! - `1`: it runs if the CLI is installed, else it is skipped;
@@ -17,41 +17,11 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use crate::cli::{ACPX, CLAUDE, CLAUDE_ACP, CODEX, Cli, GEMINI, MCP_CONFORMANCE, MCP_EVERYTHING, MCP_INSPECTOR, NODE};
+use crate::cli::{ACPX, Cli, MCP_CONFORMANCE, MCP_INSPECTOR, NODE};
 use crate::peer;
 
 const WISH: &str = "MULTITAP_INTEROP";
 const SKIPS: &str = "MULTITAP_INTEROP_SKIPS";
-
-/// Claude Code, if this test may drive it.
-#[must_use]
-pub fn claude() -> Option<PathBuf> {
-    find(CLAUDE)
-}
-
-/// Codex, if this test may drive it.
-#[must_use]
-pub fn codex() -> Option<PathBuf> {
-    find(CODEX)
-}
-
-/// Gemini CLI, if this test may drive it.
-#[must_use]
-pub fn gemini() -> Option<PathBuf> {
-    find(GEMINI)
-}
-
-/// An agent that speaks ACP, if this test may drive it.
-#[must_use]
-pub fn acp() -> Option<PathBuf> {
-    find(CLAUDE_ACP)
-}
-
-/// An MCP server that can do everything, if this test may drive it.
-#[must_use]
-pub fn mcp_everything() -> Option<PathBuf> {
-    find(MCP_EVERYTHING)
-}
 
 /// The MCP Inspector with the Node.js that runs it, if this test may drive it.
 #[must_use]
@@ -99,8 +69,7 @@ pub fn peer(kind: peer::Kind) -> Option<PathBuf> {
 /// If it is not installed on a machine that runs all tests (`CI` is set).
 #[must_use]
 pub fn tmux() -> Option<PathBuf> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    let found = env::split_paths(&path).map(|folder| folder.join("tmux")).find(|program| program.is_file());
+    let found = peer::on_path(&["tmux"]);
     if found.is_none() {
         assert!(env::var_os("CI").is_none(), "tmux is required and not installed");
         skip("tmux", "it is not installed");

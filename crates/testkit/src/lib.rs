@@ -6,11 +6,12 @@
 //! A test that drives the real Claude Code:
 //!
 //! ```no_run
+//! use multitap_testkit::cli::CLAUDE;
 //! use multitap_testkit::model::{ModelServer, Reply, Tool};
 //! use multitap_testkit::{Scratch, interop};
 //!
 //! # fn main() -> anyhow::Result<()> {
-//! let Some(claude) = interop::claude() else { return Ok(()) };
+//! let Some(claude) = interop::find(CLAUDE) else { return Ok(()) };
 //! let server = ModelServer::start([Reply::call(Tool::shell("touch made.txt")), Reply::text("made it")])?;
 //! let scratch = Scratch::new(&server)?;
 //! let output = scratch.command(&claude).args(["-p", "go", "--permission-mode", "bypassPermissions"]).output()?;

@@ -31,9 +31,10 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use self::directive::Situation;
+use self::play::Dialect;
 pub use self::request::{Image, Request, Role, ToolResult};
 use self::script::Refusal;
-pub use self::script::{Reply, Script, Stop, Usage};
+pub use self::script::{Reply, Stop, Usage};
 pub use self::tool::Tool;
 
 /// Largest request body; a conversation with images fits.
@@ -88,14 +89,14 @@ struct Progress {
 }
 
 impl ModelServer {
-    /// Starts on a free port of 127.0.0.1.
-    pub fn start(script: impl Into<Script>) -> Result<Self> {
-        let script = script.into();
+    /// Starts on a free port of 127.0.0.1. The script has the replies to the main conversation, in order. When they are
+    /// used up, the directives in the user's own message say what happens.
+    pub fn start(script: impl IntoIterator<Item = Reply>) -> Result<Self> {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("bind the model server")?;
         listener.set_nonblocking(true).context("prepare the model server's socket")?;
         let address = listener.local_addr().context("find the model server's port")?;
         let shared = Arc::new(Shared {
-            state: Mutex::new(State { queue: script.replies.into(), side_text: script.side_text, ..State::default() }),
+            state: Mutex::new(State { queue: script.into_iter().collect(), ..State::default() }),
             released: Notify::new(),
             stop: CancellationToken::new(),
             progress: watch::Sender::default(),
@@ -123,6 +124,11 @@ impl ModelServer {
     /// Adds a reply to the end of the queue.
     pub fn push(&self, reply: Reply) {
         self.shared.state().queue.push_back(reply);
+    }
+
+    /// What requests beside the conversation (titles, summaries, probes) are answered with.
+    pub fn set_side_text(&self, text: &str) {
+        self.shared.state().side_text = Some(text.to_owned());
     }
 
     /// Number of scripted replies that were not requested yet.
@@ -311,29 +317,26 @@ fn respond(api: Api, request: &Request, reply: &Reply, shared: Arc<Shared>) -> R
         return refuse(api, refusal);
     }
     let seen = &request.seen;
-    let streams = match api {
-        Api::Gemini => request.path.ends_with(":streamGenerateContent"),
-        Api::Anthropic | Api::OpenAi | Api::OpenAiChat => request.body["stream"] == true,
+    let whole = match api {
+        Api::Anthropic if request.body["stream"] != true => Some(anthropic::whole(reply, seen)),
+        Api::Gemini if request.path.ends_with(":generateContent") => Some(gemini::whole(reply, seen)),
+        // Everybody has these streamed.
+        Api::Anthropic | Api::OpenAi | Api::OpenAiChat | Api::Gemini => None,
     };
-    if !streams && reply.fails() {
+    if whole.is_some() && reply.fails() {
         return refuse(api, &Refusal::new(500));
     }
-    let (kind, beats) = if streams {
-        let beats = match api {
-            Api::Anthropic => play::beats(reply, &mut anthropic::Stream::new(seen, reply.usage)),
-            Api::OpenAi => play::beats(reply, &mut openai::Stream::new(seen, reply.usage)),
-            Api::OpenAiChat => play::beats(reply, &mut chat::Stream::new(seen, reply.usage)),
-            Api::Gemini => play::beats(reply, &mut gemini::Stream::new(seen, reply.usage)),
-        };
-        ("text/event-stream", beats)
-    } else {
-        let whole = match api {
-            Api::Anthropic => anthropic::whole(reply, seen),
-            Api::OpenAi => openai::whole(reply, seen),
-            Api::OpenAiChat => chat::whole(reply, seen),
-            Api::Gemini => gemini::whole(reply, seen),
-        };
-        ("application/json", play::at_once(reply, whole.to_string()))
+    let (kind, beats) = match (whole, api) {
+        (Some(whole), _) => ("application/json", play::at_once(reply, whole.to_string())),
+        (None, api) => {
+            let mut dialect: Box<dyn Dialect> = match api {
+                Api::Anthropic => Box::new(anthropic::Stream::new(seen, reply.usage)),
+                Api::OpenAi => Box::new(openai::Stream::new(seen, reply.usage)),
+                Api::OpenAiChat => Box::new(chat::Stream::new(seen, reply.usage)),
+                Api::Gemini => Box::new(gemini::Stream::new(seen, reply.usage)),
+            };
+            ("text/event-stream", play::beats(reply, &mut *dialect))
+        }
     };
     let headers = [(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "no-cache")];
     (headers, request_id(), play::body(beats, shared)).into_response()

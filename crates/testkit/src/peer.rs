@@ -27,7 +27,7 @@ mod sample;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -38,6 +38,7 @@ use serde_json::{Value, json};
 use crate::Scratch;
 use crate::wait;
 
+pub(crate) use self::kind::on_path;
 pub use self::kind::{Binding, Installed, Kind, acp_schema};
 pub use self::sample::SampleAgent;
 
@@ -82,15 +83,7 @@ impl Peer {
         command.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().with_context(|| format!("start {}", kind.title()))?;
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        let (tx, lines) = channel();
-        std::thread::spawn(move || {
-            let lines = stdout.into_iter().flat_map(|pipe| BufReader::new(pipe).lines()).map_while(Result::ok);
-            for line in lines {
-                if tx.send(line).is_err() {
-                    return;
-                }
-            }
-        });
+        let lines = lines(stdout.context("its output")?);
         let stderr = std::thread::spawn(move || {
             let mut bytes = Vec::new();
             stderr.and_then(|mut pipe| pipe.read_to_end(&mut bytes).ok()); // everything before an error is enough
@@ -236,6 +229,16 @@ impl Peer {
         }
         self.child.wait().ok(); // fails if it was waited for already
     }
+}
+
+/// The lines that a program prints, as they come.
+fn lines(stdout: ChildStdout) -> Receiver<String> {
+    let (tx, lines) = channel();
+    std::thread::spawn(move || {
+        let mut lines = BufReader::new(stdout).lines().map_while(Result::ok);
+        lines.try_for_each(|line| tx.send(line)).ok(); // nobody listens any more
+    });
+    lines
 }
 
 impl Drop for Peer {

@@ -21,7 +21,7 @@ use serde_json::Value;
 use crate::cli::Cli;
 use crate::fake::Fake;
 use crate::fixture::Fixture;
-use crate::model::{ModelServer, Script};
+use crate::model::ModelServer;
 use crate::scratch::Scratch;
 
 /// One conversation to record.
@@ -99,7 +99,7 @@ pub fn cases(agent: &str) -> Vec<Case> {
 /// Runs a case with the CLI from the cache, and returns all lines on its pipes.
 pub async fn record(cli: Cli, case: &Case) -> Result<Fixture> {
     let program = cli.installed().with_context(|| format!("{} {} is not installed", cli.package, cli.version))?;
-    let server = ModelServer::start(Script::new())?;
+    let server = ModelServer::start([])?;
     let stage = Stage { scratch: Scratch::new(&server)?, mcp: Fake::mcp()?, program, server };
     for (name, content) in &case.files {
         stage.scratch.write(name, content)?;

@@ -8,110 +8,76 @@ use crate::model::Map;
 use crate::read::Node;
 use crate::write::present;
 
+/// The place of an API key is named differently in both versions.
+const API_KEY: &str = "apiKey";
+
 /// The `type` of a scheme in 0.3, and its field in 1.0.
 const NAMES: [(&str, &str); 5] = [
     ("http", "httpAuthSecurityScheme"),
-    ("apiKey", "apiKeySecurityScheme"),
+    (API_KEY, "apiKeySecurityScheme"),
     ("oauth2", "oauth2SecurityScheme"),
     ("openIdConnect", "openIdConnectSecurityScheme"),
     ("mutualTLS", "mtlsSecurityScheme"),
 ];
 
 /// A way to authenticate.
-#[derive(Debug, Clone, PartialEq)]
-pub enum SecurityScheme {
-    /// A scheme of HTTP authentication, such as `bearer`.
-    Http { scheme: String, bearer_format: Option<String>, description: Option<String> },
-    /// A key with that name, in a `header`, the `query` or a `cookie`.
-    ApiKey { name: String, location: String, description: Option<String> },
-    /// As received.
-    OAuth2(Map),
-    /// As received.
-    OpenIdConnect(Map),
-    /// As received.
-    MutualTls(Map),
-    /// Unknown to this version.
-    Other(Value),
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SecurityScheme {
+    /// Its `type` in 0.3, such as `http` or `apiKey`; may be unknown to this version.
+    pub kind: String,
+    /// The rest of it, with the names of 1.0.
+    pub fields: Map,
 }
 
 /// The schemes that must be met together, each with its scopes.
 pub type SecurityRequirement = Vec<(String, Vec<String>)>;
 
 impl SecurityScheme {
-    pub fn bearer() -> Self {
-        Self::Http { scheme: "bearer".to_owned(), bearer_format: None, description: None }
+    /// A scheme of HTTP authentication, such as `bearer`.
+    pub fn http(scheme: &str, description: Option<&str>) -> Self {
+        let fields = present(json!({ "scheme": scheme, "description": description }));
+        Self { kind: "http".to_owned(), fields }
     }
 
-    /// The fields of a scheme in 0.3 or in 1.0.
-    fn fields(&self, form: Form) -> Map {
-        match self {
-            Self::Http { scheme, bearer_format, description } => {
-                present(json!({ "scheme": scheme, "bearerFormat": bearer_format, "description": description }))
-            }
-            Self::ApiKey { name, location, description } => {
-                let place = if form == Form::V0_3 { "in" } else { "location" };
-                present(json!({ "name": name, place: location, "description": description }))
-            }
-            Self::OAuth2(raw) | Self::OpenIdConnect(raw) | Self::MutualTls(raw) => raw.clone(),
-            Self::Other(_) => Map::new(),
-        }
+    pub fn bearer() -> Self {
+        Self::http("bearer", None)
     }
 
     pub(super) fn write(&self, form: Form) -> Value {
-        let (word, field) = match self {
-            Self::Http { .. } => NAMES[0],
-            Self::ApiKey { .. } => NAMES[1],
-            Self::OAuth2(_) => NAMES[2],
-            Self::OpenIdConnect(_) => NAMES[3],
-            Self::MutualTls(_) => NAMES[4],
-            Self::Other(value) => return value.clone(),
-        };
+        let field = NAMES.into_iter().find(|(kind, _)| *kind == self.kind).map(|(_, field)| field);
         let mut map = Map::new();
-        if form != Form::V1_0 {
-            map.insert("type".to_owned(), json!(word));
-            map.extend(self.fields(Form::V0_3));
+        if form != Form::V1_0 || field.is_none() {
+            map.extend(Some(&self.kind).filter(|kind| !kind.is_empty()).map(|kind| ("type".to_owned(), json!(kind))));
+            map.extend(self.fields.clone());
+            if self.kind == API_KEY {
+                rename(&mut map, "location", "in");
+            }
         }
-        if form != Form::V0_3 {
-            map.insert(field.to_owned(), Value::Object(self.fields(Form::V1_0)));
+        if let Some(field) = field.filter(|_| form != Form::V0_3) {
+            map.insert(field.to_owned(), Value::Object(self.fields.clone()));
         }
         Value::Object(map)
     }
 
     pub(super) fn read(node: &Node<'_>) -> Result<Self, Error> {
-        for (word, field) in NAMES {
-            if let Some(scheme) = node.opt_inside(field, |inner| Self::read_as(word, inner))? {
-                return Ok(scheme);
+        for (kind, field) in NAMES {
+            if node.has(field) {
+                return Ok(Self { kind: kind.to_owned(), fields: node.map(field)? });
             }
         }
-        match node.opt_string("type")? {
-            Some(word) => Self::read_as(&word, node),
-            None => Ok(Self::Other(node.value().clone())),
+        let kind = node.opt_string("type")?.unwrap_or_default();
+        let mut fields = node.value().as_object().cloned().unwrap_or_default();
+        fields.shift_remove("type");
+        if kind == API_KEY {
+            rename(&mut fields, "in", "location");
         }
+        Ok(Self { kind, fields })
     }
+}
 
-    fn read_as(word: &str, node: &Node<'_>) -> Result<Self, Error> {
-        let raw = || {
-            let mut map = node.value().as_object().cloned().unwrap_or_default();
-            map.shift_remove("type");
-            map
-        };
-        Ok(match word {
-            "http" => Self::Http {
-                scheme: node.string("scheme")?,
-                bearer_format: node.opt_string("bearerFormat")?,
-                description: node.opt_string("description")?,
-            },
-            "apiKey" => Self::ApiKey {
-                name: node.string("name")?,
-                location: node.any_string(&["location", "in"])?.unwrap_or_else(|| "header".to_owned()),
-                description: node.opt_string("description")?,
-            },
-            "oauth2" => Self::OAuth2(raw()),
-            "openIdConnect" => Self::OpenIdConnect(raw()),
-            "mutualTLS" => Self::MutualTls(raw()),
-            _ => Self::Other(node.value().clone()),
-        })
-    }
+fn rename(map: &mut Map, from: &str, to: &str) {
+    let value = map.shift_remove(from);
+    map.extend(value.map(|value| (to.to_owned(), value)));
 }
 
 /// `[{"name": [scopes]}]` in 0.3.

@@ -5,11 +5,11 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::Value;
 
+use super::Client;
 use super::error::ClientError;
 use super::follow::{Follower, Opening, Source};
 use super::http::{Repeat, Reply};
 use super::updates::{StreamUpdate, Updates};
-use super::{Client, address};
 use crate::card::Card;
 use crate::error::Error;
 use crate::model::{Map, Sent, Task, TaskList, Update};
@@ -119,13 +119,8 @@ impl Client {
     pub(super) async fn ask(&self, request: &Request, limit: Duration, repeat: Repeat) -> Result<Value, ClientError> {
         let (binding, http) = (&self.agent.binding, &self.agent.http);
         let call = binding.call(request, None)?;
-        match http.exchange(&call, limit, repeat).await? {
-            Reply::Whole(answer) => binding.result(http, &call, request, &answer),
-            Reply::Stream(_) => {
-                let why = format!("{} answered with a stream of events", address::shown(&call.url));
-                Err(ClientError::Malformed(why))
-            }
-        }
+        let answer = http.whole(&call, limit, repeat).await?;
+        binding.result(http, &call, request, &answer)
     }
 
     pub(super) async fn subscribe(

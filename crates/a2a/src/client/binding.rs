@@ -106,7 +106,7 @@ impl AgentBinding {
         answer: &Answer,
     ) -> Result<Value, ClientError> {
         let is_ok = (200..300).contains(&answer.status);
-        let value = match serde_json::from_slice::<Value>(&answer.body) {
+        let value = match crate::json::parse(&answer.body) {
             Ok(value) => value,
             Err(_) if self.is_rest && is_ok && answer.body.trim_ascii().is_empty() => return Ok(Value::Null),
             Err(_) if !is_ok => return Err(http.http_error(answer)),
@@ -135,7 +135,7 @@ impl AgentBinding {
         request: &Request,
         event: &Event,
     ) -> Result<Value, ClientError> {
-        let parsed = serde_json::from_str::<Value>(&event.data);
+        let parsed = crate::json::parse(event.data.as_bytes());
         let value = parsed.map_err(|error| ClientError::Malformed(format!("an event is not JSON: {error}")))?;
         if event.name == "error" {
             return Err(refusal(http, value));

@@ -5,10 +5,10 @@ use reqwest::Method;
 use reqwest::header::{ACCEPT, HeaderValue};
 use serde_json::{Value, json};
 
+use super::Client;
 use super::binding::below;
 use super::error::ClientError;
-use super::http::{Repeat, Reply};
-use super::{Client, address};
+use super::http::Repeat;
 use crate::devtool::{CommandExecution, SlashCommand};
 use crate::error::ErrorKind;
 use crate::request::{CommandExecute, Request};
@@ -76,15 +76,11 @@ impl Client {
         let mut call = binding.plain(method, below(&binding.url, &[path]));
         call.headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         call.body = body.map(|body| body.to_string());
-        match http.exchange(&call, limit, repeat).await? {
-            Reply::Whole(answer) if (200..300).contains(&answer.status) => {
-                serde_json::from_slice(&answer.body).map_err(ClientError::malformed)
-            }
-            Reply::Whole(answer) => Err(http.http_error(&answer)),
-            Reply::Stream(_) => {
-                Err(ClientError::Malformed(format!("{} answered with a stream of events", address::shown(&call.url))))
-            }
+        let answer = http.whole(&call, limit, repeat).await?;
+        if !(200..300).contains(&answer.status) {
+            return Err(http.http_error(&answer));
         }
+        crate::json::parse(&answer.body).map_err(ClientError::malformed)
     }
 }
 

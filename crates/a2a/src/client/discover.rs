@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::address::{is_trusted, shown};
 use super::binding::{AgentBinding, below};
 use super::error::ClientError;
-use super::http::{Answer, Call, Credentials, HttpClient, Repeat, Reply};
+use super::http::{Answer, Call, Credentials, HttpClient, Repeat};
 use super::options::{ClientOptions, ExtensionUse};
 use crate::card::{Binding, Card, Interface};
 use crate::dialect::Dialect;
@@ -34,25 +34,22 @@ pub(super) async fn discover(
     let url = address(given)?;
     let (value, card_url) = fetch(http, &candidates(&url, options)?, options).await?;
     let mut card = Card::read(&value).map_err(|error| malformed(&card_url, error))?;
-    let interface = match choose(&card) {
-        Some(interface) => interface.clone(),
+    let (interface, dialect) = match choose(&card) {
+        Some(chosen) => chosen,
         None => {
             // The interfaces of 1.0 come first; if none of them can be used, one of 0.3 may.
             let mut old = value;
             old.as_object_mut().and_then(|map| map.shift_remove("supportedInterfaces"));
             let old = Card::read(&old).map(|old| old.interfaces).unwrap_or_default();
             card.interfaces.extend(old);
-            let nothing = || ClientError::NothingInCommon { listed: card.interfaces.clone() };
-            choose(&card).ok_or_else(nothing)?.clone()
+            choose(&card).ok_or_else(|| ClientError::NothingInCommon { listed: card.interfaces.clone() })?
         }
     };
     let extensions = agree(&card, &options.extensions)?;
-    let nothing = || ClientError::NothingInCommon { listed: card.interfaces.clone() };
-    let dialect = interface.dialect().ok_or_else(nothing)?;
     let target = card_url.join(&interface.url).map_err(|error| malformed(&card_url, error))?;
     let target = address(target.as_str())?;
     let host = target.host_str().unwrap_or_default();
-    let is_allowed = options.hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(host));
+    let is_allowed = options.allowed_hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(host));
     if http.has_secrets() && !is_trusted(&target, &url) && !is_allowed {
         return Err(ClientError::OtherHost { given: shown(&url), host: target.origin().ascii_serialization() });
     }
@@ -109,7 +106,7 @@ async fn fetch(http: &HttpClient, candidates: &[Url], options: &ClientOptions) -
             answer = get(http, &call, options).await?;
         }
         match answer.status {
-            200..300 => match serde_json::from_slice::<Value>(&answer.body) {
+            200..300 => match crate::json::parse(&answer.body) {
                 Ok(value) if value.is_object() => return Ok((value, url.clone())),
                 Ok(_) | Err(_) => tried.push(format!("{} is not a JSON object", shown(url))),
             },
@@ -121,29 +118,22 @@ async fn fetch(http: &HttpClient, candidates: &[Url], options: &ClientOptions) -
 }
 
 async fn get(http: &HttpClient, call: &Call, options: &ClientOptions) -> Result<Answer, ClientError> {
-    match http.exchange(call, options.timeouts.call, Repeat::Safe).await? {
-        Reply::Whole(answer) if answer.body.len() > LARGEST_CARD => Err(ClientError::TooLarge { most: LARGEST_CARD }),
-        Reply::Whole(answer) => Ok(answer),
-        Reply::Stream(_) => Err(malformed(&call.url, "it is a stream of events")),
-    }
+    let answer = http.whole(call, options.timeouts.call, Repeat::Safe).await?;
+    if answer.body.len() > LARGEST_CARD { Err(ClientError::TooLarge { most: LARGEST_CARD }) } else { Ok(answer) }
 }
 
 /// The best interface that both sides support: JSON-RPC before HTTP+JSON, 1.0 before 0.3, then in the order of the card.
-fn choose(card: &Card) -> Option<&Interface> {
-    let rank = |interface: &&Interface| {
-        let binding = match interface.binding {
-            Binding::JsonRpc => 0,
-            Binding::HttpJson => 1,
+fn choose(card: &Card) -> Option<(Interface, Dialect)> {
+    let spoken = card.interfaces.iter().filter_map(|interface| {
+        let is_rest = match interface.binding {
+            Binding::JsonRpc => false,
+            Binding::HttpJson => true,
             Binding::Grpc | Binding::Other(_) => return None,
         };
-        let dialect = match interface.dialect()? {
-            Dialect::V1_0 => 0,
-            Dialect::V0_3 => 1,
-        };
-        Some((binding, dialect))
-    };
-    let spoken = card.interfaces.iter().filter(|interface| rank(interface).is_some());
-    spoken.min_by_key(rank)
+        Some((is_rest, interface, interface.dialect()?))
+    });
+    let best = spoken.min_by_key(|(is_rest, _, dialect)| (*is_rest, *dialect == Dialect::V0_3));
+    best.map(|(_, interface, dialect)| (interface.clone(), dialect))
 }
 
 /// The extensions to activate, as the agent spells them.

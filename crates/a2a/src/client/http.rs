@@ -100,7 +100,7 @@ impl HttpClient {
             connect_timeout: options.connect_timeout,
             retry: options.retry,
             largest: options.largest,
-            longest: options.longest,
+            longest: options.longest_stream,
             screen: options.screen.clone(),
             clients: Mutex::default(),
         })
@@ -134,6 +134,16 @@ impl HttpClient {
             match wait {
                 Some(wait) => tokio::time::sleep(wait).await,
                 None => return reply,
+            }
+        }
+    }
+
+    /// Makes a call that is answered by one response.
+    pub(super) async fn whole(&self, call: &Call, limit: Duration, repeat: Repeat) -> Result<Answer, ClientError> {
+        match self.exchange(call, limit, repeat).await? {
+            Reply::Whole(answer) => Ok(answer),
+            Reply::Stream(_) => {
+                Err(ClientError::Malformed(format!("{} answered with a stream of events", shown(&call.url))))
             }
         }
     }

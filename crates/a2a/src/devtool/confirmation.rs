@@ -34,7 +34,7 @@ impl ToolCallConfirmation {
             selected_option_id: named(&node, &OPTION, option)?,
             new_content: edit.content,
             edit_kind: edit.kind,
-            edit_target: edit_target(&node)?,
+            edit_target: edit.target,
             feedback: node.opt_string("feedback")?,
             answers: node.get("answers").map(|_| node.map("answers")).transpose()?,
             correlation_id: node.any_string(&CORRELATION)?,
@@ -73,6 +73,8 @@ fn named(node: &Node<'_>, keys: &[&str], expected: &str) -> Result<String, Error
 struct EditRead {
     content: Option<String>,
     kind: Option<EditKind>,
+    /// Where it says that it goes.
+    target: Option<String>,
 }
 
 impl EditRead {
@@ -95,10 +97,20 @@ impl EditRead {
         if let Some(text) = bare {
             self.add(node, CONTENT[0], text, None)?;
         }
-        for key in FILE.into_iter().chain(EXECUTE) {
-            if let Some(text) = details(node, key)? {
-                let kind = if EXECUTE.contains(&key) { EditKind::Command } else { EditKind::File };
+        let shapes: [(_, _, &[&str], _); 2] =
+            [(FILE, EditKind::File, &CONTENT, PATH), (EXECUTE, EditKind::Command, &["command"], FOLDER)];
+        for (keys, kind, content, place) in shapes {
+            for key in keys {
+                let details = node.opt_inside(key, |inner| {
+                    let text = inner.any_string(content)?.ok_or_else(|| inner.wrong_field(content[0], "is missing"))?;
+                    Ok((text, inner.any_string(&place)?))
+                })?;
+                let Some((text, target)) = details else { continue };
                 self.add(node, key, text, Some(kind))?;
+                if target.is_some() && self.target.as_ref().is_some_and(|before| Some(before) != target.as_ref()) {
+                    return Err(node.wrong_field(key, "names another file or folder than before"));
+                }
+                self.target = target.or(self.target.take());
                 is_found = true;
             }
         }
@@ -113,33 +125,4 @@ impl EditRead {
         (self.content, self.kind) = (Some(text), self.kind.or(kind));
         Ok(())
     }
-}
-
-/// The file or folder that an edit names; if several fields name it, they must agree.
-fn edit_target(node: &Node<'_>) -> Result<Option<String>, Error> {
-    let mut found: Option<String> = None;
-    let mut look = |node: &Node<'_>| -> Result<(), Error> {
-        for key in FILE.into_iter().chain(EXECUTE) {
-            let keys: &[&str] = if EXECUTE.contains(&key) { &FOLDER } else { &PATH };
-            let Some(Some(target)) = node.opt_inside(key, |inner| inner.any_string(keys))? else { continue };
-            if found.get_or_insert_with(|| target.clone()) != &target {
-                return Err(node.wrong_field(key, "names another file or folder than before"));
-            }
-        }
-        Ok(())
-    };
-    look(node)?;
-    for key in MODIFIED {
-        node.opt_inside(key, &mut look)?;
-    }
-    Ok(found)
-}
-
-/// The user's edited text of a file, or edited command.
-fn details(node: &Node<'_>, key: &str) -> Result<Option<String>, Error> {
-    node.opt_inside(key, |inner| {
-        let keys: &[&str] = if EXECUTE.contains(&key) { &["command"] } else { &CONTENT };
-        let wanted = if EXECUTE.contains(&key) { "command" } else { "new_content" };
-        inner.any_string(keys)?.ok_or_else(|| inner.wrong_field(wanted, "is missing"))
-    })
 }

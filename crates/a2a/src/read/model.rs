@@ -6,7 +6,7 @@ use super::{MOST, Node, short};
 use crate::dialect::Dialect;
 use crate::error::Error;
 use crate::model::{
-    Artifact, ArtifactUpdate, Message, Part, Role, Sent, StatusUpdate, Task, TaskList, TaskState, TaskStatus, Update,
+    Artifact, ArtifactUpdate, Message, Part, Role, StatusUpdate, Task, TaskList, TaskState, TaskStatus, Update,
 };
 use crate::{v0_3, v1_0};
 
@@ -14,13 +14,6 @@ pub(crate) fn update(dialect: Dialect, node: &Node<'_>) -> Result<Update, Error>
     match dialect {
         Dialect::V0_3 => v0_3::update(node),
         Dialect::V1_0 => v1_0::update(node),
-    }
-}
-
-pub(crate) fn sent(dialect: Dialect, node: &Node<'_>) -> Result<Sent, Error> {
-    match dialect {
-        Dialect::V0_3 => v0_3::sent(node),
-        Dialect::V1_0 => v1_0::sent(node),
     }
 }
 

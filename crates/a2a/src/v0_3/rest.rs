@@ -4,8 +4,9 @@
 
 use serde_json::{Value, json};
 
-use super::{role_word, write_push_config};
+use crate::dialect::Dialect;
 use crate::model::{Content, Map, Message, Part, TaskState};
+use crate::params;
 use crate::request::{PushConfig, SendMessage};
 use crate::write::{filled, present};
 
@@ -34,10 +35,14 @@ pub(crate) fn create_push_config(task_id: &str, config: &PushConfig) -> Value {
     json!({ "parent": parent, "configId": id, "config": config })
 }
 
+fn write_push_config(config: &PushConfig) -> Value {
+    params::write_push_config(Dialect::V0_3, None, config)
+}
+
 fn message(message: &Message) -> Value {
     Value::Object(present(json!({
         "messageId": message.message_id,
-        "role": format!("ROLE_{}", role_word(message.role).to_ascii_uppercase()),
+        "role": Dialect::V1_0.role_word(message.role),
         "content": message.parts.iter().map(part).collect::<Vec<_>>(),
         "contextId": message.context_id,
         "taskId": message.task_id,

@@ -2,7 +2,7 @@
 
 use multitap_a2a::card::{Binding, Capabilities, Card, Extension, Form, Interface, Provider, SecurityScheme, Skill};
 use multitap_a2a::devtool::URI;
-use multitap_a2a::{Dialect, ErrorKind, Map};
+use multitap_a2a::{Dialect, ErrorKind};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -161,32 +161,38 @@ fn each_form_is_read_back_as_far_as_it_goes() {
 
 #[test]
 fn every_kind_of_security_is_said_in_both_versions() {
-    let flows = Map::from_iter([("flows".to_owned(), json!({ "clientCredentials": { "tokenUrl": "u" } }))]);
-    let url = Map::from_iter([("openIdConnectUrl".to_owned(), json!("u"))]);
-    let key = SecurityScheme::ApiKey { name: "X-Key".to_owned(), location: "header".to_owned(), description: None };
+    let scheme = |kind: &str, fields: Value| SecurityScheme {
+        kind: kind.to_owned(),
+        fields: fields.as_object().cloned().unwrap(),
+    };
+    let flows = json!({ "clientCredentials": { "tokenUrl": "u" } });
     let schemes = [
-        (key, json!({ "type": "apiKey", "name": "X-Key", "in": "header" }), "apiKeySecurityScheme"),
         (
-            SecurityScheme::OAuth2(flows),
-            json!({ "type": "oauth2", "flows": { "clientCredentials": { "tokenUrl": "u" } } }),
+            scheme("apiKey", json!({ "name": "X-Key", "location": "header" })),
+            json!({ "type": "apiKey", "name": "X-Key", "in": "header" }),
+            "apiKeySecurityScheme",
+        ),
+        (
+            scheme("oauth2", json!({ "flows": flows })),
+            json!({ "type": "oauth2", "flows": flows }),
             "oauth2SecurityScheme",
         ),
         (
-            SecurityScheme::OpenIdConnect(url),
+            scheme("openIdConnect", json!({ "openIdConnectUrl": "u" })),
             json!({ "type": "openIdConnect", "openIdConnectUrl": "u" }),
             "openIdConnectSecurityScheme",
         ),
-        (SecurityScheme::MutualTls(Map::new()), json!({ "type": "mutualTLS" }), "mtlsSecurityScheme"),
+        (scheme("mutualTLS", json!({})), json!({ "type": "mutualTLS" }), "mtlsSecurityScheme"),
     ];
-    for (scheme, old, field) in schemes {
-        let card = Card { security_schemes: vec![("s".to_owned(), scheme)], ..card() };
+    for (known, old, field) in schemes {
+        let card = Card { security_schemes: vec![("s".to_owned(), known)], ..card() };
         assert_eq!(card.write(Form::V0_3)["securitySchemes"]["s"], old);
         assert!(card.write(Form::V1_0)["securitySchemes"]["s"][field].is_object());
         for form in [Form::V0_3, Form::V1_0, Form::Hybrid] {
             assert_eq!(Card::read(&card.write(form)).unwrap().security_schemes, card.security_schemes, "{form:?}");
         }
     }
-    let own = SecurityScheme::Other(json!({ "type": "handshake", "firm": true }));
+    let own = scheme("handshake", json!({ "firm": true }));
     let card = Card { security_schemes: vec![("s".to_owned(), own)], ..card() };
     assert_eq!(Card::read(&card.write(Form::Hybrid)).unwrap(), card, "one that nobody knows is kept");
 }

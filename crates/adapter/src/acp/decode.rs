@@ -81,7 +81,7 @@ impl Codec for AcpCodec {
         Step::of(|out| self.command(command, now, out))
     }
 
-    fn end(&mut self, end: End<'_>, now: Timestamp) -> Step {
+    fn end(&mut self, end: &End, now: Timestamp) -> Step {
         Step::of(|out| self.ended(end, now, out))
     }
 }

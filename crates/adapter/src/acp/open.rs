@@ -7,6 +7,7 @@ use super::decode::AcpCodec;
 use super::rpc::{self, AgentRequest};
 use super::wire::RpcError;
 use crate::codec::Step;
+use crate::emit::SessionMode;
 use crate::json::JsonFields as _;
 use crate::mcp;
 
@@ -140,8 +141,12 @@ impl AcpCodec {
     }
 
     pub(super) fn opened(&mut self, raw: &Value, out: &mut Step) {
-        self.learn(raw);
-        self.emit.session.native_id = raw.string("sessionId").or(self.emit.session.native_id.take());
+        let (mode, model) = self.learn(raw);
+        let facts = &mut self.emit.session;
+        // Our word for the mode depends on the flavor.
+        facts.mode = mode.map(|native| SessionMode { native, unified: None }).or(facts.mode.take());
+        facts.model = model.or(facts.model.take());
+        facts.native_id = raw.string("sessionId").or(facts.native_id.take());
         if !self.emit.session.is_live() {
             self.start(out);
         } else if self.flavor.tells_after_opening() {

@@ -12,11 +12,9 @@ use super::rpc;
 use super::wire::{AskPermission, Call, PermissionOption};
 use crate::codec::{MOST_READ, Step};
 use crate::diff;
-use crate::json::JsonFields as _;
+use crate::form::CANCEL_ALWAYS;
+use crate::json::{JsonFields as _, set_fields};
 use crate::line::unrecognized;
-
-/// The option to deny this and similar calls from now on; only some agents offer it.
-const CANCEL_ALWAYS: &str = "cancel_always";
 
 /// The facts that an answer to the agent needs.
 #[derive(Debug)]
@@ -87,6 +85,22 @@ impl AcpCodec {
         };
         let text = |key: &str| tool.arguments.string(key);
         let shown = &tool.native.shown;
+        if let Some((server, name)) = flavor.mcp(&tool.name, tool.title.as_deref()) {
+            return Details::Mcp { server, tool: name, arguments: tool.arguments.clone() };
+        }
+        if tool.kind == ToolKind::Shell {
+            let (directory, description) = place(&shown.text);
+            // A command is asked about as such, even if its agent shows a change to a file beside it.
+            let more = set_fields(&tool.arguments, &["command", "cwd", "description", "timeout"])
+                .chain(text("description").or(description))
+                .chain(shown.changes.iter().filter_map(Change::diff));
+            let more: Vec<String> = more.collect();
+            return Details::Command {
+                command: text("command").or_else(|| tool.title.clone()).unwrap_or_default(),
+                directory: text("cwd").or(directory).or(cwd),
+                description: (!more.is_empty()).then(|| more.join("\n")),
+            };
+        }
         if let Some(first) = shown.changes.first() {
             let (path, alone) = (first.path.clone(), shown.changes.len() == 1);
             let whole = |(at, change): (usize, &Change)| {
@@ -105,17 +119,6 @@ impl AcpCodec {
             };
             tool.native.foreseen = changes;
             return Details::FileEdit { file_path: path, before, after, diff: Some(diff).filter(|d| !d.is_empty()) };
-        }
-        if let Some((server, name)) = flavor.mcp(&tool.name, tool.title.as_deref()) {
-            return Details::Mcp { server, tool: name, arguments: tool.arguments.clone() };
-        }
-        if tool.kind == ToolKind::Shell {
-            let (directory, description) = place(&shown.text);
-            return Details::Command {
-                command: text("command").or_else(|| tool.title.clone()).unwrap_or_default(),
-                directory: text("cwd").or(directory).or(cwd),
-                description: text("description").or(description),
-            };
         }
         if let Some(plan) = text("plan") {
             return Details::Plan { plan };

@@ -99,11 +99,6 @@ impl Session {
     }
 }
 
-/// A mode without a unified word: that word depends on the flavor and is added later.
-fn unnamed(native: String) -> SessionMode {
-    SessionMode { native, unified: None }
-}
-
 /// The values of an option, which may be grouped.
 fn choices(options: &[Value]) -> Vec<Value> {
     let one = |choice: &Value| match choice.field("options").and_then(Value::as_array) {
@@ -120,30 +115,32 @@ impl AcpCodec {
         session.is_live() && matches!((id, &session.native_id), (Some(id), Some(ours)) if id != ours)
     }
 
-    /// Reads the state of the session from the reply that opened it, or from a later change. The raw reply is kept for
-    /// the log.
-    pub(super) fn learn(&mut self, raw: &Value) {
-        let (session, facts) = (&mut self.session, &mut self.emit.session);
+    /// What the reply to opening a session, or a later change, says of its state; returns the mode and the model. The raw
+    /// reply is kept for the log.
+    pub(super) fn learn(&mut self, raw: &Value) -> (Option<String>, Option<String>) {
+        let session = &mut self.session;
+        let (mut mode, mut model) = (None, None);
         for key in ["modes", "models", "configOptions"] {
             session.reported.extend(raw.field(key).map(|value| (key.to_owned(), value.clone())));
         }
         if let Some(modes) = raw.field("modes") {
             session.modes = modes.list("availableModes").iter().filter_map(|mode| mode.string("id")).collect();
-            facts.mode = modes.string("currentModeId").map(unnamed).or(facts.mode.take());
+            mode = modes.string("currentModeId");
         }
         if let Some(models) = raw.field("models") {
             session.has_models = true;
-            facts.model = models.string("currentModelId").or(facts.model.take());
+            model = models.string("currentModelId");
         }
         if let Some(options) = raw.field("configOptions").and_then(Value::as_array) {
             session.options.clone_from(options);
             if session.modes.is_empty() {
-                facts.mode = session.option("mode").string("currentValue").map(unnamed).or(facts.mode.take());
+                mode = session.option("mode").string("currentValue").or(mode);
             }
             if !session.has_models {
-                facts.model = session.option("model").string("currentValue").or(facts.model.take());
+                model = session.option("model").string("currentValue").or(model);
             }
         }
+        (mode, model)
     }
 
     /// Emits `sessionStarted`, once, and the agent's description of itself.
@@ -238,16 +235,11 @@ impl AcpCodec {
     /// The agent sent all its settings with their current values.
     pub(super) fn options_changed(&mut self, raw: &Value, out: &mut Step) {
         let before = self.session.reported.get("configOptions").cloned();
-        let facts = &mut self.emit.session;
-        let (mode, model) = (facts.mode.take(), facts.model.take());
-        self.learn(raw);
-        let facts = &mut self.emit.session;
-        let mode_now = std::mem::replace(&mut facts.mode, mode);
-        let model_now = std::mem::replace(&mut facts.model, model);
-        if let Some(mode) = mode_now {
-            self.mode_is(&mode.native, out);
+        let (mode, model) = self.learn(raw);
+        if let Some(mode) = mode {
+            self.mode_is(&mode, out);
         }
-        if let Some(model) = model_now {
+        if let Some(model) = model {
             self.model_is(&model, out);
         }
         let now = self.session.reported.get("configOptions");

@@ -118,7 +118,7 @@ impl Play {
     }
 
     fn end(&mut self) -> &mut Self {
-        let step = self.codec.end(End::InputEnded, now());
+        let step = self.codec.end(&End::InputEnded, now());
         self.tell(&step);
         self
     }
@@ -351,5 +351,5 @@ fn gemini_modes_come_as_text_too() {
     let reported = play.story.clone();
     assert_eq!(reported.lines().count(), 1, "{reported}");
     assert!(reported.contains("\"modeChanged\"") && reported.contains("\"autoAll\""), "{reported}");
-    assert!(!matches!(play.codec.end(End::InputEnded, now()).events.first(), Some(EventKind::TextChunk(_))));
+    assert!(!matches!(play.codec.end(&End::InputEnded, now()).events.first(), Some(EventKind::TextChunk(_))));
 }

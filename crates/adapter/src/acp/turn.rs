@@ -127,7 +127,7 @@ impl AcpCodec {
         self.emit.close_tools(is_over, no_end, now, out);
     }
 
-    pub(super) fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
+    pub(super) fn ended(&mut self, end: &End, now: Timestamp, out: &mut Step) {
         if self.emit.turns.is_over() {
             return;
         }

@@ -3,14 +3,14 @@
 use multitap_event::{AskedQuestion, ChoiceKind, Decide, Details, EditedCall, ElicitationAnswer, option};
 use serde_json::{Map, Value, json};
 
-use super::approve::Rule;
+use super::approve::Covers;
 use super::change::Wanted;
 use super::control::success;
 use super::decode::ClaudeCodec;
-use super::question::{CANCEL_ALWAYS, Open, Via, allows_rules, headline, kind, saves_rules};
+use super::question::{Open, Via, allows_rules, headline, kind, saves_rules};
 use super::wire::AskedTool;
 use crate::codec::Step;
-use crate::form;
+use crate::form::{self, CANCEL_ALWAYS};
 
 impl ClaudeCodec {
     /// Handles an answer. An option that was not offered changes nothing. An offered one that cannot be carried out is
@@ -43,7 +43,7 @@ impl ClaudeCodec {
             ..open.native.asked.clone()
         };
         let lasts = !matches!(open.question.details, Details::Plan { .. } | Details::Input { .. });
-        let rule = if lasts { rule(&settled, &decide, kind) } else { None };
+        let covers = if lasts { covers(&settled, &decide) } else { None };
         let decision = if kind.allows() { allow(open, &decide, &settled.input) } else { deny(open, &decide) };
         out.lines.push(reply(&open.native.request_id, &open.native.via, &decision));
         if let Some(tool) = open.native.asked.tool_use_id.clone() {
@@ -58,8 +58,8 @@ impl ClaudeCodec {
                 }
             }
         }
-        if let (Some(rule), Some(approver)) = (rule, &mut self.approver) {
-            approver.remember(rule);
+        if let (Some(covers), Some(approver)) = (covers, &mut self.approver) {
+            approver.remember(covers, kind.allows());
         }
         self.emit.questions.settle(&decide);
     }
@@ -183,11 +183,11 @@ fn add_rule(tool: &str) -> Value {
     json!({ "type": "addRules", "rules": [{ "toolName": tool }], "behavior": "allow", "destination": "session" })
 }
 
-/// The rule that we remember, for questions that come through our permission tool.
-fn rule(asked: &AskedTool, decide: &Decide, kind: ChoiceKind) -> Option<Rule> {
+/// What an answer covers from now on, for questions that come through our permission tool.
+fn covers(asked: &AskedTool, decide: &Decide) -> Option<Covers> {
     match decide.option_id.as_str() {
-        CANCEL_ALWAYS | option::PROCEED_ALWAYS | option::PROCEED_ALWAYS_TOOL => Some(Rule::like(asked, kind)),
-        option::PROCEED_ALWAYS_SERVER => Rule::server_of(asked, kind),
+        CANCEL_ALWAYS | option::PROCEED_ALWAYS | option::PROCEED_ALWAYS_TOOL => Some(Covers::like(asked)),
+        option::PROCEED_ALWAYS_SERVER => Covers::server_of(asked),
         _ => None,
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Claude reaches it through the control protocol (`mcp_message`), so there is no further process and no socket.
 
-use multitap_event::{ChoiceKind, EventKind, ToolId, ToolProgress};
+use multitap_event::{EventKind, ToolId, ToolProgress};
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
@@ -20,21 +20,13 @@ pub(super) const SERVER: &str = "multitap";
 /// The tool, as `--permission-prompt-tool` names it.
 pub(super) const TOOL: &str = "mcp__multitap__approve";
 
-/// The rules that answers "for this session" created.
+/// The server's memory: what "for this session" was answered to, and whether it is allowed.
 #[derive(Debug, Default)]
-pub(super) struct Approver {
-    rules: Vec<Rule>,
-}
+pub(super) struct Approver(Vec<(Covers, bool)>);
 
-/// One such answer.
+/// The calls that such an answer covers.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Rule {
-    covers: Covers,
-    allows: bool,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-enum Covers {
+pub(super) enum Covers {
     /// A command, and the arguments that change how it runs: a permission inside the sandbox does not cover a run
     /// outside.
     Command(String, Vec<String>),
@@ -52,7 +44,8 @@ impl Covers {
         }
     }
 
-    fn like(asked: &AskedTool) -> Self {
+    /// Calls like this one.
+    pub(super) fn like(asked: &AskedTool) -> Self {
         match asked.tool_name.as_str() {
             "Bash" | "PowerShell" => {
                 let command = asked.input.text("command").unwrap_or_default();
@@ -62,30 +55,22 @@ impl Covers {
             name => Self::Tool(name.to_owned()),
         }
     }
-}
 
-impl Rule {
-    /// A rule for calls like this one.
-    pub(super) fn like(asked: &AskedTool, kind: ChoiceKind) -> Self {
-        Self { covers: Covers::like(asked), allows: kind.allows() }
-    }
-
-    /// A rule for all tools of this call's MCP server.
-    pub(super) fn server_of(asked: &AskedTool, kind: ChoiceKind) -> Option<Self> {
-        let (server, _) = mcp(&asked.tool_name)?;
-        Some(Self { covers: Covers::Server(server.to_owned()), allows: kind.allows() })
+    /// Calls of all tools of this one's MCP server.
+    pub(super) fn server_of(asked: &AskedTool) -> Option<Self> {
+        mcp(&asked.tool_name).map(|(server, _)| Self::Server(server.to_owned()))
     }
 }
 
 impl Approver {
     /// The newest answer counts.
-    pub(super) fn remember(&mut self, rule: Rule) {
-        self.rules.retain(|other| other.covers != rule.covers);
-        self.rules.push(rule);
+    pub(super) fn remember(&mut self, covers: Covers, allows: bool) {
+        self.0.retain(|(other, _)| *other != covers);
+        self.0.push((covers, allows));
     }
 
     fn ruled(&self, asked: &AskedTool) -> Option<bool> {
-        self.rules.iter().rev().find(|rule| rule.covers.covers(asked)).map(|rule| rule.allows)
+        self.0.iter().rev().find(|(covers, _)| covers.covers(asked)).map(|(_, allows)| *allows)
     }
 }
 
@@ -188,7 +173,7 @@ mod tests {
     fn a_command_that_is_allowed_is_not_allowed_outside_the_sandbox() {
         let asked = |input: Value| AskedTool::deserialize(json!({ "tool_name": "Bash", "input": input })).unwrap();
         let mut approver = Approver::default();
-        approver.remember(Rule::like(&asked(json!({ "command": "ls", "description": "a" })), ChoiceKind::AllowAlways));
+        approver.remember(Covers::like(&asked(json!({ "command": "ls", "description": "a" }))), true);
         assert_eq!(approver.ruled(&asked(json!({ "command": "ls", "timeout": 5 }))), Some(true));
         assert_eq!(approver.ruled(&asked(json!({ "command": "ls", "dangerouslyDisableSandbox": true }))), None);
         assert_eq!(approver.ruled(&asked(json!({ "command": "ls -a" }))), None);

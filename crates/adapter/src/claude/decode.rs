@@ -162,7 +162,7 @@ impl Codec for ClaudeCodec {
         self.edit(decide)
     }
 
-    fn end(&mut self, end: End<'_>, now: Timestamp) -> Step {
+    fn end(&mut self, end: &End, now: Timestamp) -> Step {
         Step::of(|out| self.ended(end, now, out))
     }
 }

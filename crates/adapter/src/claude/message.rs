@@ -182,23 +182,14 @@ impl ClaudeCodec {
         let (voice, whole) = match block.kind.as_str() {
             "text" => (Voice::Speech, block.text.unwrap_or_default()),
             "thinking" => (Voice::Thought, block.thinking.unwrap_or_default()),
-            "tool_use" | "server_tool_use" | "mcp_tool_use" => {
+            kind => {
                 self.texts.of(parent).whole += 1;
-                self.tool_use(block, parent, now, out);
-                return;
-            }
-            "redacted_thinking" => {
-                self.texts.of(parent).whole += 1;
-                return;
-            }
-            _ if block.tool_use_id.is_some() => {
-                self.texts.of(parent).whole += 1;
-                self.tool_result(block, None, None, now, out);
-                return;
-            }
-            other => {
-                self.texts.of(parent).whole += 1;
-                out.events.push(note("contentBlock", Some(other.to_owned()), Map::new()));
+                match kind {
+                    "tool_use" | "server_tool_use" | "mcp_tool_use" => self.tool_use(block, parent, now, out),
+                    "redacted_thinking" => {}
+                    _ if block.tool_use_id.is_some() => self.tool_result(block, None, None, now, out),
+                    other => out.events.push(note("contentBlock", Some(other.to_owned()), Map::new())),
+                }
                 return;
             }
         };

@@ -1,8 +1,6 @@
 //! Permission requests of Claude as questions of the session.
 
-use multitap_event::{
-    AskedQuestion, Choice, ChoiceKind, Details, Edit, Elicitation, Question, ToolId, one_line, option,
-};
+use multitap_event::{AskedQuestion, Choice, Details, Edit, Elicitation, Question, ToolId, one_line, option};
 use serde_json::{Map, Value, json};
 
 use super::answer::reply;
@@ -11,7 +9,8 @@ use super::decode::ClaudeCodec;
 use super::name::{mcp, title};
 use super::wire::AskedTool;
 use crate::codec::Step;
-use crate::json::JsonFields as _;
+use crate::form::{always, cancel, cancel_always, once};
+use crate::json::{JsonFields as _, set_fields};
 use crate::{emit, form};
 
 /// Reply to Claude when it wants to change something before its plan is approved.
@@ -122,11 +121,7 @@ fn described(input: &Map<String, Value>) -> Option<String> {
 
 /// The arguments of a command that change how it runs.
 pub(super) fn how_it_runs(input: &Map<String, Value>) -> impl Iterator<Item = String> {
-    let is_set = |(name, value): &(&String, &Value)| {
-        let is_unset = matches!(value, Value::Null | Value::Bool(false));
-        !is_unset && !matches!(name.as_str(), "command" | "description" | "timeout")
-    };
-    input.iter().filter(is_set).map(|(name, value)| format!("{name}: {value}"))
+    set_fields(input, &["command", "description", "timeout"])
 }
 
 pub(super) fn headline(asked: &AskedTool, details: &Details) -> String {
@@ -160,19 +155,12 @@ fn edits(details: &Details) -> Vec<Edit> {
     }
 }
 
-/// The option to deny this and similar calls for the rest of the session; only some agents offer it.
-pub(super) const CANCEL_ALWAYS: &str = "cancel_always";
-
 fn choices(asked: &AskedTool, details: &Details, via: &Via) -> Vec<Choice> {
-    let cancel = |name: &str| Choice::new(option::CANCEL, name, ChoiceKind::RejectOnce);
-    let always = |id: &str, name: String| Choice::new(id, name, ChoiceKind::AllowAlways);
-    let once = |name: &str| Choice::new(option::PROCEED_ONCE, name, ChoiceKind::AllowOnce);
     match details {
         Details::Plan { .. } => {
-            let edits = "Yes, and accept edits for this session".to_owned();
             return vec![
                 once("Yes, and ask before each edit"),
-                always(option::PROCEED_ALWAYS, edits),
+                always(option::PROCEED_ALWAYS, "Yes, and accept edits for this session"),
                 cancel("No, keep planning"),
             ];
         }
@@ -194,7 +182,7 @@ fn choices(asked: &AskedTool, details: &Details, via: &Via) -> Vec<Choice> {
     choices.push(cancel("Deny"));
     if matches!(via, Via::Tool { .. }) {
         let what = session_wide(asked, via).unwrap_or_default();
-        choices.push(Choice::new(CANCEL_ALWAYS, format!("Deny {what} for this session"), ChoiceKind::RejectAlways));
+        choices.push(cancel_always(format!("Deny {what} for this session")));
     }
     choices
 }

@@ -124,7 +124,7 @@ impl ClaudeCodec {
         self.emit.questions.withdraw("the turn is over", is_moot, out);
     }
 
-    pub(super) fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
+    pub(super) fn ended(&mut self, end: &End, now: Timestamp, out: &mut Step) {
         if self.emit.turns.is_over() {
             return;
         }

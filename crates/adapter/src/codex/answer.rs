@@ -20,7 +20,7 @@ impl CodexCodec {
             Err(why) => {
                 let why = format!("the answer could not be carried out, so nothing was done: {why}");
                 self.emit.refuse(why, out);
-                let no = Choice::new(option::CANCEL, "No", ChoiceKind::RejectOnce);
+                let no = form::cancel("No");
                 (no.kind, decision(&open, &no, decide).unwrap_or_else(|_| declined()))
             }
         };

@@ -23,12 +23,12 @@ use super::todo::Todos;
 use super::tools;
 use super::turn::{TurnFacts, TurnOutcome, failure};
 use super::usage::tokens;
-use super::wire::{self, Call, Delta, Fields, Head, Reply};
+use super::wire::{Call, Delta, Fields, Reply};
 use crate::codec::{Codec, End, Files, NoFiles, Step, read};
 use crate::emit::{Emitter, SessionFacts};
 use crate::history::StoredSession;
 use crate::json::JsonFields as _;
-use crate::line::unrecognized;
+use crate::line::{Head, head, unrecognized};
 
 /// The value of `transport` in `sessionStarted`.
 pub(super) const APP_SERVER: &str = "app-server";
@@ -160,11 +160,14 @@ impl Codec for CodexCodec {
 
     fn decode(&mut self, line: &str, now: Timestamp) -> Step {
         Step::of_line(line, |line, out| {
-            match wire::head(line) {
+            match head(line) {
                 Ok(Head::Method(method)) => self.call(&method, line, now, out),
                 Ok(Head::Reply) => read(self, line, out, |codec, reply: Reply, out| codec.reply(reply, now, out)),
                 Ok(Head::Type(kind)) => {
                     read(self, line, out, |codec, event, out| codec.event(&kind, &event, line, now, out));
+                }
+                Ok(Head::Other) => {
+                    out.events.push(unrecognized(line, "a JSON object without a method, type or id"));
                 }
                 Err(reason) => out.events.push(unrecognized(line, reason)),
             }
@@ -176,11 +179,11 @@ impl Codec for CodexCodec {
         Step::of(|out| self.command(command, now, out))
     }
 
-    fn end(&mut self, end: End<'_>, now: Timestamp) -> Step {
+    fn end(&mut self, end: &End, now: Timestamp) -> Step {
         Step::of(|out| self.ended(end, now, out))
     }
 
-    fn turn_process_ended(&mut self, end: End<'_>, now: Timestamp) -> Step {
+    fn turn_process_ended(&mut self, end: &End, now: Timestamp) -> Step {
         Step::of(|out| self.process_over(end, now, out))
     }
 

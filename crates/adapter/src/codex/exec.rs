@@ -18,9 +18,8 @@ use crate::spec::{Plan, add_options, private_file};
 pub(super) struct Exec {
     /// A conversation to resume in the first turn.
     resume: Resume,
-    /// Files that Codex reads, by the option that names them.
+    /// The files that Codex reads, by the option that names them, and the caller's own arguments.
     options: Vec<String>,
-    agent_args: Vec<String>,
     /// The time at which the last turn was requested.
     asked_at: Option<Timestamp>,
 }
@@ -63,7 +62,8 @@ pub(crate) fn plan(
         ["-c".to_owned(), format!("mcp_servers.{name}={}", toml(server))]
     }));
     let resume = settings.resume.clone();
-    let exec = Exec { resume, options, agent_args: config.agent_args.clone(), asked_at: None };
+    options.extend(config.agent_args.iter().cloned());
+    let exec = Exec { resume, options, asked_at: None };
     let codec = CodexCodec::by_process(config, settings, exec, files);
     let codec = CodexCodec { no_sandbox: found.no_sandbox, own_sandbox: found.own_sandbox, ..codec };
     Ok(Plan { env, files: kept, lifetime: Lifetime::Turn, ..Plan::new(codec) })
@@ -162,7 +162,7 @@ impl CodexCodec {
         add_options(&mut words, "-s", settings.rules.sandbox.or(raised).map(sandbox_word));
         add_options(&mut words, "-C", &settings.cwd);
         add_options(&mut words, "--add-dir", &settings.add_dirs);
-        words.extend(exec.options.iter().chain(&exec.agent_args).cloned());
+        words.extend(exec.options.iter().cloned());
         let known = &self.emit.session.native_id;
         match (known, &exec.resume) {
             (Some(id), _) => add_options(&mut words, "resume", [id]),

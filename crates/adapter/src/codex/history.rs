@@ -247,6 +247,6 @@ impl Entries for Stored {
 
     fn end(&mut self, at: Timestamp, emitted: &mut EntryEvents) {
         self.end_guessed(emitted);
-        emitted.own(at, self.codec.end(End::InputEnded, at));
+        emitted.own(at, self.codec.end(&End::InputEnded, at));
     }
 }

@@ -1,8 +1,6 @@
 //! Codex's approval requests and questions, as questions of the session. Several may be open at once.
 
-use multitap_event::{
-    AskedQuestion, Choice, ChoiceKind, Details, Elicitation, Question, QuestionId, ToolId, one_line, option,
-};
+use multitap_event::{AskedQuestion, Choice, Details, Elicitation, Question, QuestionId, ToolId, one_line, option};
 use serde_json::{Map, Value, json};
 
 use super::change;
@@ -14,6 +12,7 @@ use super::rpc::{answer, refusal};
 use super::tools::OpenTool;
 use super::wire::Fields;
 use crate::codec::Step;
+use crate::form::{always, cancel, cancel_always, once};
 use crate::json::JsonFields as _;
 use crate::json::present;
 use crate::{emit, form};
@@ -58,18 +57,6 @@ struct QuestionParts {
     details: Details,
     reason: Option<String>,
     via: Via,
-}
-
-fn once(name: &str) -> Choice {
-    Choice::new(option::PROCEED_ONCE, name, ChoiceKind::AllowOnce)
-}
-
-fn always(id: &str, name: impl Into<String>) -> Choice {
-    Choice::new(id, name, ChoiceKind::AllowAlways)
-}
-
-fn cancel(name: &str) -> Choice {
-    Choice::new(option::CANCEL, name, ChoiceKind::RejectOnce)
 }
 
 impl CodexCodec {
@@ -255,7 +242,7 @@ impl CodexCodec {
                 once("Allow once"),
                 always(option::PROCEED_ALWAYS, "Allow for this session"),
                 cancel("Deny"),
-                Choice::new(CANCEL_ALWAYS, "Deny, and do not ask again", ChoiceKind::RejectAlways),
+                cancel_always("Deny, and do not ask again"),
             ],
             details,
             reason: None,
@@ -273,9 +260,6 @@ fn described(host: Option<&str>, params: &Fields) -> Option<String> {
     let lines: Vec<String> = host.into_iter().chain(more).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
-
-/// The option to deny this and similar calls for the rest of the session; only some agents offer it.
-pub(super) const CANCEL_ALWAYS: &str = "cancel_always";
 
 fn permissions_question(params: &Fields) -> QuestionParts {
     let wanted = present(params.fields("permissions").0);

@@ -192,7 +192,7 @@ impl CodexCodec {
         }
     }
 
-    pub(super) fn process_over(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
+    pub(super) fn process_over(&mut self, end: &End, now: Timestamp, out: &mut Step) {
         if !self.emit.turns.is_busy() {
             return;
         }
@@ -205,7 +205,7 @@ impl CodexCodec {
         self.turn_over(TurnOutcome { error, ..TurnOutcome::of(status) }, now, out);
     }
 
-    pub(super) fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
+    pub(super) fn ended(&mut self, end: &End, now: Timestamp, out: &mut Step) {
         if self.emit.turns.is_over() {
             return;
         }

@@ -1,7 +1,6 @@
 //! Codex's JSON, as far as we read it. The same data come in three spellings: the app-server's camel case, the
 //! underscores of `exec --json`, and those of stored sessions.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{MapAccess, Visitor};
@@ -9,49 +8,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use crate::json::JsonFields;
-use crate::line::{Word, quoted};
-
-/// The kind of a line.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Head<'a> {
-    /// A notification or a request of the app-server.
-    Method(Cow<'a, str>),
-    /// An answer to a request of ours.
-    Reply,
-    /// An event of `exec --json`, or an entry of a stored session.
-    Type(Cow<'a, str>),
-}
-
-/// The kind of message on a line, or why the line is not a message. If the kind comes first, the rest of the line is
-/// not parsed.
-pub(super) fn head(line: &str) -> Result<Head<'_>, String> {
-    #[derive(Deserialize)]
-    struct Probe<'a> {
-        #[serde(borrow)]
-        method: Option<Word<'a>>,
-        #[serde(rename = "type", borrow)]
-        kind: Option<Word<'a>>,
-        id: Option<Value>,
-    }
-
-    let line = line.trim_start();
-    if let Some(method) = quoted(line, r#"{"method":""#) {
-        return Ok(Head::Method(method.into()));
-    }
-    if let Some(kind) = quoted(line, r#"{"type":""#) {
-        return Ok(Head::Type(kind.into()));
-    }
-    if !line.starts_with('{') {
-        return Err("not a JSON object".to_owned());
-    }
-    match serde_json::from_str(line) {
-        Ok(Probe { method: Some(method), .. }) => Ok(Head::Method(method.0)),
-        Ok(Probe { kind: Some(kind), .. }) => Ok(Head::Type(kind.0)),
-        Ok(Probe { id: Some(_), .. }) => Ok(Head::Reply),
-        Ok(_) => Err("a JSON object without a method, type or id".to_owned()),
-        Err(error) => Err(error.to_string()),
-    }
-}
+use crate::line::Word;
 
 /// A notification, or with an id a request, of the app-server.
 #[derive(Deserialize)]
@@ -194,16 +151,6 @@ pub(super) fn underscored(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_line_is_told_by_its_method_its_type_or_its_id() {
-        assert_eq!(head(r#"{"method":"turn/started","params":{}}"#), Ok(Head::Method("turn/started".into())));
-        assert_eq!(head(r#" {"id":0,"method":"x","params":{}}"#), Ok(Head::Method("x".into())));
-        assert_eq!(head(r#"{"timestamp":"","type":"event_msg"}"#), Ok(Head::Type("event_msg".into())));
-        assert_eq!(head(r#"{"id":"a","result":{}}"#), Ok(Head::Reply));
-        assert_eq!(head(r#"{"error":{"code":1},"id":7}"#), Ok(Head::Reply));
-        assert!(head("{}").is_err() && head("[1]").is_err() && head("WARNING: no").is_err());
-    }
 
     #[test]
     fn keys_are_found_in_either_spelling() {

@@ -1,22 +1,30 @@
 //! Tool calls from their start to their one end.
 
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
 use multitap_event::{
     Denial, EventKind, FileChange, SystemNote, Timestamp, TodoList, ToolCompleted, ToolId, ToolKind, ToolOutcome,
     ToolProgress, ToolStarted,
 };
 use serde_json::{Map, Value};
 
-use super::calls::Calls;
+use super::ended::Ended;
 use crate::codec::Step;
 
 /// Maximum number of open calls. An agent that starts more has forgotten to end the oldest ones; clients hold every open
 /// call and look through them.
 const MAX_OPEN: usize = 1024;
 
-/// The tool calls of one agent. `T` is the codec's own data about each.
+/// The tool calls of one agent. `T` is what its codec keeps beside each. No id begins twice, and each call costs the same
+/// however many there are.
 #[derive(Debug)]
 pub(crate) struct Tools<T> {
-    calls: Calls<OpenTool<T>>,
+    /// By number: a later call has a higher one.
+    open: BTreeMap<u64, OpenTool<T>>,
+    numbers: HashMap<Arc<str>, u64>,
+    next: u64,
+    ended: Ended,
     /// Calls of this turn that were denied.
     denials: Vec<Denial>,
 }
@@ -138,42 +146,48 @@ impl NoEnd {
 
 impl<T> Default for Tools<T> {
     fn default() -> Self {
-        Self { calls: Calls::default(), denials: Vec::new() }
+        Self { open: BTreeMap::new(), numbers: HashMap::new(), next: 0, ended: Ended::default(), denials: Vec::new() }
     }
 }
 
 impl<T> Tools<T> {
     pub(crate) fn find(&self, id: &str) -> Option<&OpenTool<T>> {
-        self.calls.find(id)
+        self.open.get(self.numbers.get(id)?)
     }
 
     pub(crate) fn find_mut(&mut self, id: &str) -> Option<&mut OpenTool<T>> {
-        self.calls.find_mut(id)
+        self.open.get_mut(self.numbers.get(id)?)
     }
 
+    /// The open calls, the oldest first.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &OpenTool<T>> {
-        self.calls.iter()
+        self.open.values()
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut OpenTool<T>> {
-        self.calls.iter_mut()
+        self.open.values_mut()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.calls.is_empty()
+        self.open.is_empty()
     }
 
+    /// Whether a call of that id is open or has ended.
     pub(crate) fn has_seen(&self, id: &str) -> bool {
-        self.calls.has_seen(id)
+        self.numbers.contains_key(id) || self.is_over(id)
     }
 
     pub(crate) fn is_over(&self, id: &str) -> bool {
-        self.calls.is_over(id)
+        self.ended.contains(id)
     }
 
     /// Begins a call; [`Tools::report`] emits its start. A known call does not begin again.
     pub(crate) fn begin(&mut self, tool: OpenTool<T>) {
-        self.calls.begin(tool.id.clone().as_str(), tool);
+        if !self.has_seen(tool.id.as_str()) {
+            self.numbers.insert(tool.id.as_str().into(), self.next);
+            self.open.insert(self.next, tool);
+            self.next += 1;
+        }
     }
 
     /// Begins a call and emits its start. A known call does not begin again.
@@ -188,7 +202,8 @@ impl<T> Tools<T> {
         if let Some(tool) = self.find_mut(id) {
             tool.report(out);
         }
-        if let Some(forgotten) = self.calls.take_surplus(MAX_OPEN) {
+        let surplus = self.open.first_key_value().filter(|_| self.open.len() > MAX_OPEN);
+        if let Some(forgotten) = surplus.map(|(_, tool)| tool.id.clone()).and_then(|id| self.remove(id.as_str())) {
             self.end_without_end(forgotten, NoEnd::UNKNOWN, None, out);
         }
     }
@@ -214,9 +229,15 @@ impl<T> Tools<T> {
 
     /// Closes an open call. The caller ends it with [`Tools::end`].
     pub(crate) fn take(&mut self, id: &str, out: &mut Step) -> Option<OpenTool<T>> {
-        let mut tool = self.calls.take(id)?;
+        let mut tool = self.remove(id)?;
         tool.report(out);
         Some(tool)
+    }
+
+    fn remove(&mut self, id: &str) -> Option<OpenTool<T>> {
+        let number = self.numbers.remove(id)?;
+        self.ended.insert(id);
+        self.open.remove(&number)
     }
 
     /// Emits the end of a call that was taken. `clock` is the time, unless it is meaningless.
@@ -229,7 +250,7 @@ impl<T> Tools<T> {
 
     /// Emits the end of a call that never began. Returns `false` if the call is known.
     pub(crate) fn end_unbegun(&mut self, id: &str, end: ToolEnd, out: &mut Step) -> bool {
-        let is_new = self.calls.ends_unbegun(id);
+        let is_new = !self.numbers.contains_key(id) && self.ended.insert(id);
         if is_new {
             end.emit(id.into(), None, out);
         }
@@ -251,12 +272,13 @@ impl<T> Tools<T> {
     /// Ends the open calls that `is_over` selects without a report of the agent.
     pub(crate) fn close(
         &mut self,
-        is_over: impl FnMut(&OpenTool<T>) -> bool,
+        mut is_over: impl FnMut(&OpenTool<T>) -> bool,
         no_end: NoEnd,
         clock: Option<Timestamp>,
         out: &mut Step,
     ) {
-        for tool in self.calls.take_if(is_over) {
+        let over: Vec<ToolId> = self.iter().filter(|tool| is_over(tool)).map(|tool| tool.id.clone()).collect();
+        for tool in over.iter().filter_map(|id| self.remove(id.as_str())).collect::<Vec<_>>() {
             self.end_without_end(tool, no_end, clock, out);
         }
     }
@@ -293,5 +315,69 @@ mod tests {
         let forgotten: Vec<String> = (0..3 * MAX_OPEN).map(|number| number.to_string()).collect();
         assert!(ended.eq(forgotten.iter().map(String::as_str)), "the oldest first, each once");
         assert!(tools.take("0", &mut out).is_none(), "its own end comes too late");
+    }
+
+    fn call(id: &str) -> OpenTool<()> {
+        OpenTool::new(id, "read", ToolKind::Read, Timestamp::from_millis(0))
+    }
+
+    fn open<T>(tools: &Tools<T>) -> String {
+        tools.iter().map(|tool| tool.id.as_str()).collect()
+    }
+
+    #[test]
+    fn a_call_begins_once() {
+        let (mut tools, mut out) = (Tools::default(), Step::default());
+        tools.begin(call("a"));
+        tools.begin(OpenTool { denied: true, ..call("a") });
+        assert!(!tools.find("a").unwrap().denied && tools.has_seen("a") && !tools.is_over("a"));
+        let end = || ToolEnd::of(ToolOutcome::Completed);
+        assert!(!tools.end_unbegun("a", end(), &mut out));
+        assert!(tools.take("a", &mut out).is_some());
+        tools.begin(call("a"));
+        assert!(tools.find("a").is_none() && tools.is_over("a"));
+        assert!(tools.end_unbegun("b", end(), &mut out) && !tools.end_unbegun("b", end(), &mut out));
+        tools.begin(call("b"));
+        assert!(tools.is_empty());
+    }
+
+    #[test]
+    fn open_calls_keep_their_order() {
+        let (mut tools, mut out) = (Tools::default(), Step::default());
+        ["a", "b", "c", "d"].into_iter().for_each(|id| tools.begin(call(id)));
+        tools.take("b", &mut out);
+        assert_eq!(open(&tools), "acd");
+        tools.close(|tool| tool.id.as_str() != "c", NoEnd::UNKNOWN, None, &mut out);
+        assert_eq!(open(&tools), "c");
+        assert!(tools.is_over("d") && !tools.is_over("c"));
+    }
+
+    /// A session lasts for days: an open call is never forgotten, and what is stored of the others is bounded.
+    #[test]
+    fn nothing_is_left_of_calls_that_ended() {
+        let (mut tools, mut out) = (Tools::default(), Step::default());
+        tools.begin(call("open"));
+        for number in 0..1000 {
+            tools.begin(call(&number.to_string()));
+            tools.take(&number.to_string(), &mut out);
+        }
+        assert_eq!((tools.numbers.len(), tools.open.len()), (1, 1));
+        assert!(tools.find("open").is_some());
+    }
+
+    /// Open calls were once searched one by one: with this many that does not end.
+    #[test]
+    fn a_call_costs_the_same_however_many_are_open() {
+        let ids: Vec<String> = (0..100_000).map(|number| format!("call-{number}")).collect();
+        let (mut tools, mut out) = (Tools::default(), Step::default());
+        ids.iter().for_each(|id| tools.begin(call(id)));
+        for id in ids.iter().rev().chain(&ids) {
+            assert_eq!(tools.find_mut(id).unwrap().id.as_str(), id);
+        }
+        let odd = |id: &str| id.ends_with(['1', '3', '5', '7', '9']);
+        tools.close(|tool| odd(tool.id.as_str()), NoEnd::UNKNOWN, None, &mut out);
+        assert_eq!(tools.iter().count(), ids.len() / 2);
+        ids.iter().filter(|id| !odd(id)).for_each(|id| assert!(tools.take(id, &mut out).is_some()));
+        assert!(tools.is_empty());
     }
 }

@@ -137,7 +137,7 @@ impl Turns {
     }
 
     /// The agent's output has ended: ends the running turn, then the session. The caller has closed the turn's work.
-    pub(crate) fn end(&mut self, end: End<'_>, facts: EndFacts, clock: Option<Timestamp>, out: &mut Step) {
+    pub(crate) fn end(&mut self, end: &End, facts: EndFacts, clock: Option<Timestamp>, out: &mut Step) {
         if std::mem::replace(&mut self.ended, true) {
             return;
         }

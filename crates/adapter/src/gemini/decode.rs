@@ -1,11 +1,11 @@
 //! The lines of `gemini -o stream-json` to events: one line in, its events out.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use multitap_event::{AgentType, Command, EventKind, Retry, Timestamp};
+use multitap_event::{AgentType, Command, EventKind, ModelUsage, Retry, Timestamp};
 
 use super::run::Runs;
-use super::turn::SessionUsage;
 use super::wire::{Content, Init, Message, Retried};
 use crate::codec::{Codec, End, Files, NoFiles, Step, read};
 use crate::emit::{Emitter, SessionFacts, SessionMode, Voice};
@@ -21,7 +21,8 @@ pub struct StreamCodec {
     /// The arguments of its processes; a recorded stream has none.
     pub(super) runs: Option<Runs>,
     pub(super) emit: Emitter,
-    pub(super) spent: SessionUsage,
+    /// What the session has used so far, by model.
+    pub(super) spent: BTreeMap<String, ModelUsage>,
     /// Number of calls that came with their result.
     pub(super) calls: u64,
 }
@@ -39,7 +40,7 @@ impl StreamCodec {
             files: Box::new(NoFiles),
             runs: None,
             emit: Emitter::new(SessionFacts::new(AgentType::Gemini, Some(TRANSPORT))),
-            spent: SessionUsage::default(),
+            spent: BTreeMap::new(),
             calls: 0,
         }
     }
@@ -94,11 +95,11 @@ impl Codec for StreamCodec {
         Step::of(|out| self.command(command, now, out))
     }
 
-    fn end(&mut self, end: End<'_>, now: Timestamp) -> Step {
+    fn end(&mut self, end: &End, now: Timestamp) -> Step {
         Step::of(|out| self.ended(end, now, out))
     }
 
-    fn turn_process_ended(&mut self, end: End<'_>, now: Timestamp) -> Step {
+    fn turn_process_ended(&mut self, end: &End, now: Timestamp) -> Step {
         Step::of(|out| self.process_over(end, now, out))
     }
 }

@@ -28,14 +28,23 @@ use crate::json::JsonFields as _;
 const LONGEST_PATH: u64 = 64 * 1024;
 
 pub(crate) fn list(home: &Path, here: Option<&Here>) -> Vec<StoredSession> {
-    let sessions = projects(home, here).into_iter().map(|(project, folder)| {
-        chats(&project.join("chats")).into_iter().map(move |chat| chat.session(folder.clone()))
+    let projects = projects(home, here).into_iter().map(|(project, folder)| {
+        let sessions = conversations(&project.join("chats")).into_iter();
+        sessions.map(move |session| StoredSession { folder: folder.clone(), ..session })
     });
-    let mut sessions: Vec<StoredSession> = sessions.flatten().collect();
-    // A conversation that was resumed may have several files; the one written to last counts.
+    newest_files(projects.flatten().collect())
+}
+
+/// A conversation that was resumed may have several files; the one written to last counts.
+fn newest_files(mut sessions: Vec<StoredSession>) -> Vec<StoredSession> {
     sessions.sort_by(|one, other| (&one.id, other.updated).cmp(&(&other.id, one.updated)));
     sessions.dedup_by(|one, other| one.id == other.id);
     sessions
+}
+
+/// The conversations in a folder of chats in which somebody said something.
+pub(super) fn conversations(chats: &Path) -> Vec<StoredSession> {
+    newest_files(files(chats).into_iter().filter(|chat| !chat.blank).map(|chat| chat.session).collect())
 }
 
 /// The conversation with that number in Gemini's list: the oldest in the folder is 1.
@@ -120,24 +129,12 @@ fn digest(text: &str) -> String {
     hex
 }
 
-/// One file of a conversation in which somebody said something.
+/// One file of a conversation.
 #[derive(Debug)]
 pub(super) struct Chat {
-    pub(super) path: PathBuf,
-    pub(super) id: String,
-    start: Option<String>,
-    updated: Option<String>,
-    model: Option<String>,
-    title: Option<String>,
+    pub(super) session: StoredSession,
     /// The file has no messages, or none that still count.
     pub(super) blank: bool,
-}
-
-/// The conversations in a folder of chats.
-fn chats(folder: &Path) -> Vec<Chat> {
-    let mut chats = files(folder);
-    chats.retain(|chat| !chat.blank);
-    chats
 }
 
 /// All files of conversations in a folder of chats, including empty ones.
@@ -167,6 +164,10 @@ fn lines(path: &Path) -> io::Result<Lines> {
 }
 
 impl Chat {
+    pub(super) fn path(&self) -> &Path {
+        &self.session.files[0]
+    }
+
     /// Reads from a file what the list of conversations shows; `None` if the file is a sub-agent's.
     pub(super) fn read(path: PathBuf) -> io::Result<Option<Self>> {
         let (mut id, mut start, mut updated, mut model, mut title, mut said) = (None, None, None, None, None, false);
@@ -199,35 +200,12 @@ impl Chat {
                 }
             }
         }
-        Ok(id.map(|id| Self { path, id, start, updated, model, title, blank: !said }))
-    }
-
-    /// The time at which the conversation began, as the file states it.
-    pub(super) fn start(&self) -> &str {
-        self.start.as_deref().unwrap_or_default()
-    }
-
-    /// The time of the last change, as the file states it, or else the file's own.
-    fn updated(&self) -> Option<Timestamp> {
-        self.updated.as_deref().and_then(Timestamp::parse).or_else(|| file::changed(&self.path))
-    }
-
-    /// Greater for a newer one, by the order of lists.
-    pub(super) fn newness(&self) -> (Option<Timestamp>, Option<Timestamp>, String) {
-        (self.updated(), self.start.as_deref().and_then(Timestamp::parse), self.id.clone())
-    }
-
-    fn session(self, folder: Option<PathBuf>) -> StoredSession {
-        let updated = self.updated();
-        let session = StoredSession::new(AgentType::Gemini, self.id, self.path);
-        StoredSession {
-            folder,
-            updated,
-            title: self.title,
-            model: self.model,
-            started: self.start.as_deref().and_then(Timestamp::parse),
-            ..session
-        }
+        let time = |text: Option<String>| text.as_deref().and_then(Timestamp::parse);
+        Ok(id.map(|id| {
+            let session = StoredSession::new(AgentType::Gemini, id, path);
+            let updated = time(updated).or(session.updated);
+            Self { session: StoredSession { title, model, started: time(start), updated, ..session }, blank: !said }
+        }))
     }
 }
 

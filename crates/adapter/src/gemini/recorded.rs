@@ -51,7 +51,7 @@ impl Codec for GeminiCodec {
         self.codec().encode(command, now)
     }
 
-    fn end(&mut self, end: End<'_>, now: Timestamp) -> Step {
+    fn end(&mut self, end: &End, now: Timestamp) -> Step {
         self.codec().end(end, now)
     }
 }

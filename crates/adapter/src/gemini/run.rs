@@ -44,7 +44,7 @@ pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan
     let mut options = Vec::new();
     let fixed = SessionConfig { mode: None, model: None, ..config.clone() };
     shared_arguments(&fixed, &mut options)?;
-    let private = settings::private(config, settings::Form::Stream)?;
+    let private = settings::private(config)?;
     options.extend(private.args);
     let resumed = match &config.resume {
         Resume::Session { native_id, .. } => Some(native_id.clone()),

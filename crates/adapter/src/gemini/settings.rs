@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use multitap_event::{AgentError, AgentType, Resume, SessionConfig};
+use multitap_event::{AgentError, AgentType, Resume, SessionConfig, Transport};
 use serde_json::Value;
 use tempfile::TempPath;
 
 use super::project::is_left_out;
+use crate::json::with_comments;
 use crate::spec::private_file;
 
 /// The address of Gemini's models, unless another server is named.
@@ -20,14 +21,7 @@ pub(super) struct Private {
     pub(super) args: Vec<String>,
 }
 
-/// The format in which Gemini runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    Acp,
-    Stream,
-}
-
-pub(super) fn private(config: &SessionConfig, form: Form) -> Result<Private, AgentError> {
+pub(super) fn private(config: &SessionConfig) -> Result<Private, AgentError> {
     let mut private = Private::default();
     // If commands get a terminal, their output is missing when they finish.
     private.env.push(("GEMINI_PTY_INFO".to_owned(), "child_process".to_owned()));
@@ -41,7 +35,7 @@ pub(super) fn private(config: &SessionConfig, form: Form) -> Result<Private, Age
         // Not `--policy`: that would replace the user's own rules.
         private.args.extend(["--admin-policy".to_owned(), path]);
     }
-    if form == Form::Acp && config.resume != Resume::New && must_name_server(config) {
+    if config.transport == Transport::Default && config.resume != Resume::New && must_name_server(config) {
         private.env.push(("GOOGLE_GEMINI_BASE_URL".to_owned(), MODEL_SERVER.to_owned()));
     }
     Ok(private)
@@ -112,7 +106,8 @@ fn project_folder(config: &SessionConfig) -> Option<PathBuf> {
 
 /// The value at that place in the settings of a folder.
 fn set(folder: &Path, pointer: &str) -> Option<Value> {
-    read(&folder.join(".gemini").join("settings.json"))?.pointer(pointer).cloned()
+    let text = std::fs::read_to_string(folder.join(".gemini").join("settings.json")).ok()?;
+    with_comments(&text).ok()?.pointer(pointer).cloned()
 }
 
 /// The folder that holds Gemini's own folder.
@@ -128,61 +123,11 @@ pub(super) fn variable(config: &SessionConfig, name: &str) -> Option<String> {
     given.or_else(|| std::env::var(name).ok()).filter(|value| !value.is_empty())
 }
 
-fn read(path: &Path) -> Option<Value> {
-    let text = std::fs::read_to_string(path).ok()?;
-    serde_json::from_str(&without_comments(&text)).ok()
-}
-
-/// JSON without the comments that Gemini allows in its settings.
-pub(crate) fn without_comments(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(['"', '/']) {
-        plain.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let end = if rest.starts_with('"') {
-            let end = end_of_string(rest);
-            plain.push_str(&rest[..end]);
-            end
-        } else if rest.starts_with("//") {
-            rest.find('\n').unwrap_or(rest.len())
-        } else if rest.starts_with("/*") {
-            rest.find("*/").map_or(rest.len(), |end| end + 2)
-        } else {
-            plain.push('/');
-            1
-        };
-        rest = &rest[end..];
-    }
-    plain.push_str(rest);
-    plain
-}
-
-/// The index at which the string ends that the text begins with.
-fn end_of_string(text: &str) -> usize {
-    let mut escaped = false;
-    for (at, byte) in text.bytes().enumerate().skip(1) {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = true,
-            b'"' => return at + 1,
-            _ => {}
-        }
-    }
-    text.len()
-}
-
 #[cfg(test)]
 mod tests {
     use multitap_event::{McpReach, McpServer};
 
     use super::*;
-
-    #[test]
-    fn comments_go_and_text_stays() {
-        let text = "{ // one\n \"a\": \"http://x/*y*/\\\"\", /* two\n */ \"b\": 1 / 2 }";
-        assert_eq!(without_comments(text), "{ \n \"a\": \"http://x/*y*/\\\"\",  \"b\": 1 / 2 }");
-    }
 
     #[test]
     fn checkpoints_are_switched_on_in_the_users_settings_or_the_projects() {

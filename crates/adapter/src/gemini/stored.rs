@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use multitap_event::{AgentError, AgentErrorKind, AgentType, Resume, SessionConfig};
 
-use super::history::{Chat, chat_paths, chats_of, files};
+use super::history::{Chat, chat_paths, chats_of, conversations, files, numbered};
 use super::settings::home;
 use crate::history::Here;
 
@@ -56,21 +56,13 @@ pub(crate) fn find(config: &mut SessionConfig) -> Result<Option<Stored>, AgentEr
     };
     let not_found = || AgentError::new(AgentErrorKind::SessionNotFound, none.clone()).of(AgentType::Gemini);
     let folder = folder.ok_or_else(not_found)?;
-    let mut chats = files(&folder);
-    chats.retain(|chat| !chat.blank);
-    let chat = match wanted.as_deref() {
+    let sessions = conversations(&folder);
+    let session = match wanted.as_deref() {
         // The newest as lists show it, which need not be the one that began last.
-        None | Some("latest") => chats.into_iter().max_by_key(Chat::newness),
-        Some(wanted) => {
-            chats.sort_by(|one, other| one.start().cmp(other.start()));
-            chats.dedup_by(|one, other| one.id == other.id);
-            let by_id = chats.iter().position(|chat| chat.id == *wanted);
-            // By Gemini's number: the oldest is 1.
-            let by_number = || wanted.parse::<usize>().ok()?.checked_sub(1).filter(|at| *at < chats.len());
-            by_id.or_else(by_number).map(|at| chats.swap_remove(at))
-        }
+        None | Some("latest") => sessions.iter().max_by_key(|session| (session.updated, session.started, &session.id)),
+        Some(wanted) => sessions.iter().find(|session| session.id == *wanted).or_else(|| numbered(&sessions, wanted)),
     };
-    let stored = Stored { folder, id: chat.ok_or_else(not_found)?.id };
+    let stored = Stored { folder, id: session.ok_or_else(not_found)?.id.clone() };
     config.resume = Resume::Session { native_id: stored.id.clone(), at: None };
     Ok(Some(stored))
 }
@@ -78,8 +70,8 @@ pub(crate) fn find(config: &mut SessionConfig) -> Result<Option<Stored>, AgentEr
 impl Stored {
     /// Renames the conversation's files, so that Gemini does not treat them like an empty record.
     fn set_apart(&self) -> io::Result<()> {
-        for chat in files(&self.folder).iter().filter(|chat| chat.id == self.id) {
-            let name = chat.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        for chat in files(&self.folder).iter().filter(|chat| chat.session.id == self.id) {
+            let name = chat.path().file_name().and_then(|name| name.to_str()).unwrap_or_default();
             let Some((stem, ending)) = name.rsplit_once('.').filter(|(stem, _)| !stem.ends_with(APART)) else {
                 continue;
             };
@@ -87,7 +79,7 @@ impl Stored {
             if apart.exists() {
                 return Err(io::Error::other(format!("{} is there already", apart.display())));
             }
-            fs::rename(&chat.path, apart)?;
+            fs::rename(chat.path(), apart)?;
         }
         Ok(())
     }
@@ -114,9 +106,9 @@ fn tidy(folder: &Path) {
     for paths in alike.into_values().filter(|paths| paths.len() > 1) {
         let chats: Vec<Chat> = paths.into_iter().filter_map(|path| Chat::read(path).ok().flatten()).collect();
         for chat in chats.iter().filter(|chat| chat.blank) {
-            let is_twin = chats.iter().any(|other| other.id == chat.id && !other.blank);
-            if let Err(error) = if is_twin { fs::remove_file(&chat.path) } else { Ok(()) } {
-                tracing::warn!(path = %chat.path.display(), %error, "cannot remove an empty record");
+            let is_twin = chats.iter().any(|other| other.session.id == chat.session.id && !other.blank);
+            if let Err(error) = if is_twin { fs::remove_file(chat.path()) } else { Ok(()) } {
+                tracing::warn!(path = %chat.path().display(), %error, "cannot remove an empty record");
             }
         }
     }

@@ -139,18 +139,18 @@ fn turn_by_turn() {
     ] {
         story += &shown(&codec.decode(line, now()));
     }
-    story += &shown(&codec.turn_process_ended(End::Exited(&exit(0, "")), now()));
+    story += &shown(&codec.turn_process_ended(&End::Exited(exit(0, "")), now()));
     story += &shown(&codec.encode(Command::SetMode { mode: "ask".to_owned() }, now()));
     story += &shown(&codec.encode(Command::SetMode { mode: "plan".to_owned() }, now()));
     story += &shown(&codec.encode(Command::SetModel { model: "m2".to_owned() }, now()));
     story += &shown(&codec.encode(prompt("two"), now()));
     story += &shown(&codec.decode(init, now()));
     story += &shown(&codec.encode(Command::Cancel, now()));
-    story += &shown(&codec.turn_process_ended(End::Stopped(&exit(0, "")), now()));
+    story += &shown(&codec.turn_process_ended(&End::Stopped(exit(0, "")), now()));
     story += &shown(&codec.encode(prompt("three"), now()));
     let gone = "Error resuming session: Invalid session identifier \"x\".\n  Searched for sessions.";
-    story += &shown(&codec.turn_process_ended(End::Exited(&exit(42, gone)), now()));
-    story += &shown(&codec.end(End::Stopped(&exit(0, "")), now()));
+    story += &shown(&codec.turn_process_ended(&End::Exited(exit(42, gone)), now()));
+    story += &shown(&codec.end(&End::Stopped(exit(0, "")), now()));
     insta::assert_snapshot!(story);
 }
 

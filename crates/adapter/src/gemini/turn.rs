@@ -1,10 +1,6 @@
 //! Turns of `stream-json`: `result`, `error`, and the end of a turn's process.
 
-use std::collections::BTreeMap;
-
-use multitap_event::{
-    AgentError, AgentErrorKind, AgentType, EventKind, ModelUsage, Timestamp, TokenUsage, TurnEnd, TurnStatus,
-};
+use multitap_event::{AgentError, AgentErrorKind, AgentType, EventKind, Timestamp, TokenUsage, TurnEnd, TurnStatus};
 use multitap_process::Exit;
 
 use super::decode::StreamCodec;
@@ -13,12 +9,6 @@ use crate::codec::{End, Step};
 use crate::emit::{EndFacts, NoEnd};
 use crate::json::{JsonFields as _, text_of};
 use crate::line::message_in;
-
-/// The usage of the session so far.
-#[derive(Debug, Default)]
-pub(super) struct SessionUsage {
-    models: BTreeMap<String, ModelUsage>,
-}
 
 impl StreamCodec {
     pub(super) fn result(&mut self, done: Done, now: Timestamp, out: &mut Step) {
@@ -41,7 +31,7 @@ impl StreamCodec {
         }
         let stats = done.stats;
         for (model, tokens) in stats.iter().flat_map(|stats| &stats.models) {
-            let sum = self.spent.models.entry(model.clone()).or_default();
+            let sum = self.spent.entry(model.clone()).or_default();
             sum.usage = sum.usage.plus(usage(tokens));
         }
         let text = self.emit.messages.closing_words().filter(|_| status == TurnStatus::Completed);
@@ -49,7 +39,7 @@ impl StreamCodec {
             usage: stats.as_ref().map(|stats| usage(&stats.tokens)),
             // Gemini reports a duration of zero for a failed turn.
             duration_ms: stats.and_then(|stats| stats.duration_ms).filter(|millis| *millis > 0),
-            model_usage: self.spent.models.clone(),
+            model_usage: self.spent.clone(),
             text,
             error: why,
             native_status: Some(done.status),
@@ -80,7 +70,7 @@ impl StreamCodec {
         self.emit.complete_turn(turn, now, out);
     }
 
-    pub(super) fn process_over(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
+    pub(super) fn process_over(&mut self, end: &End, now: Timestamp, out: &mut Step) {
         if !self.emit.turns.is_open() {
             return;
         }
@@ -103,7 +93,7 @@ impl StreamCodec {
         self.turn_over(TurnEnd { error: why, ..TurnEnd::of(status) }, now, out);
     }
 
-    pub(super) fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
+    pub(super) fn ended(&mut self, end: &End, now: Timestamp, out: &mut Step) {
         if self.emit.turns.is_over() {
             return;
         }

@@ -258,7 +258,7 @@ fn a_session_starts_without_what_acts_or_not_at_all() {
     );
     let mut gemini = config(AgentKind::Gemini, false);
     judge(&mut gemini).unwrap().unwrap();
-    assert!(gemini::project::is_left_out(&gemini.environment));
+    assert!(crate::gemini::project::is_left_out(&gemini.environment));
     let mut one_shot = SessionConfig { transport: Transport::OneShot, ..config(AgentKind::Gemini, false) };
     for config in [&mut one_shot, &mut config(acp(), false)] {
         let error = judge(config).unwrap_err().to_string();

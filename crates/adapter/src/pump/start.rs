@@ -103,7 +103,7 @@ impl<C: Codec> Pump<C> {
             return self.error(AgentErrorKind::ProtocolError, message, &exit);
         };
         // The codec may know what an early end means, such as a session that does not exist.
-        let step = self.codec.end(End::Exited(&exit), Timestamp::now());
+        let step = self.codec.end(&End::Exited(exit.clone()), Timestamp::now());
         let reported = std::mem::take(&mut self.early).into_iter().map(|draft| draft.kind).chain(step.events);
         let mut errors = reported.filter_map(error_of);
         let known = errors.find(|error| error.kind != AgentErrorKind::ProcessExitError);

@@ -12,7 +12,7 @@ use multitap_event::{AgentError, AgentErrorKind, AgentType, Draft, Timestamp};
 use multitap_process::{Child, Exit, Keeper, Program, StdinMode, spawn};
 use tempfile::TempPath;
 
-use super::{Ended, Limit, Overdue, OwnerGone, Pump, STDIN_PATIENCE, drafts};
+use super::{Limit, Overdue, OwnerGone, Pump, STDIN_PATIENCE, drafts, is_timeout};
 use crate::codec::{Codec, End, Run, RunArg};
 
 /// Decodes pictures with and without padding: clients send both.
@@ -33,14 +33,14 @@ impl<C: Codec> Pump<C> {
         if self.send(begun).await.is_ok() {
             while let Ok(run) = self.next_run().await {
                 let ended = self.turn(&program, &keeper, run).await;
-                timed_out = ended.is_timeout();
-                let step = self.codec.turn_process_ended(ended.end(), Timestamp::now());
+                timed_out = is_timeout(&ended);
+                let step = self.codec.turn_process_ended(&ended, Timestamp::now());
                 if self.report(step).await.is_err() {
                     break;
                 }
             }
         }
-        self.end_session(End::Stopped(&Exit::default()), timed_out).await;
+        self.end_session(&End::Stopped(Exit::default()), timed_out).await;
     }
 
     /// Waits for a command that starts a turn.
@@ -63,10 +63,10 @@ impl<C: Codec> Pump<C> {
     }
 
     /// Runs one turn from the start of its process to its end.
-    async fn turn(&mut self, program: &Program, keeper: &Keeper, run: Run) -> Ended {
+    async fn turn(&mut self, program: &Program, keeper: &Keeper, run: Run) -> End {
         let (mut child, _files) = match start(self.agent, program.clone(), keeper, run).await {
             Ok(started) => started,
-            Err(why) => return Ended::Broken(Exit::default(), why),
+            Err(why) => return End::Broken { exit: Exit::default(), why },
         };
         self.limit = Some(Limit::after(self.start_timeout, Overdue::Output));
         let over = self.carry(&mut child).await;

@@ -6,6 +6,7 @@ use multitap_event::{
     AgentKind, ApprovalMode, Command, Details, EventKind, FileChangeType, LaunchError, McpReach, Mode, Resume,
     SessionConfig, ToolOutcome, TurnStatus, option,
 };
+use multitap_testkit::cli::CLAUDE_ACP;
 use multitap_testkit::fake::Fake;
 use multitap_testkit::interop;
 
@@ -26,7 +27,7 @@ fn config(place: &Place) -> SessionConfig {
 
 macro_rules! place {
     () => {{
-        let Some(agent) = interop::acp() else { return };
+        let Some(agent) = interop::find(CLAUDE_ACP) else { return };
         place(&agent)
     }};
 }

@@ -7,6 +7,7 @@ use multitap_event::{
     PermissionPath, Prompt, Query, Resume, SandboxMode, SessionConfig, SessionEndReason, ToolOutcome, TurnStatus,
     option,
 };
+use multitap_testkit::cli::CLAUDE;
 use multitap_testkit::fake::Fake;
 use multitap_testkit::interop;
 use serde_json::{Value, json};
@@ -30,7 +31,7 @@ fn renamed(told: &[EventKind]) -> Option<&str> {
 
 macro_rules! place {
     () => {{
-        let Some(claude) = interop::claude() else { return };
+        let Some(claude) = interop::find(CLAUDE) else { return };
         Place::new(&claude)
     }};
 }

@@ -32,7 +32,7 @@ async fn decide(scene: &Scene, decide: Decide) {
 
 macro_rules! place {
     () => {{
-        let Some(codex) = interop::codex() else { return };
+        let Some(codex) = interop::find(multitap_testkit::cli::CODEX) else { return };
         Place::passing(AgentKind::Codex, &codex, &["SUFFIX"])
     }};
 }

@@ -7,6 +7,7 @@ use multitap_event::{
     AgentErrorKind, AgentKind, ApprovalMode, Command, Details, EventKind, LaunchError, McpReach, McpServer, Mode,
     Resume, SessionConfig, ToolOutcome, Transport, TurnStatus, option,
 };
+use multitap_testkit::cli::GEMINI;
 use multitap_testkit::fake::Fake;
 use multitap_testkit::interop;
 use multitap_testkit::model::Reply;
@@ -24,7 +25,7 @@ struct Gemini {
 
 impl Gemini {
     fn new() -> Option<Self> {
-        let place = Place::passing(AgentKind::Gemini, &interop::gemini()?, &VARIABLES);
+        let place = Place::passing(AgentKind::Gemini, &interop::find(GEMINI)?, &VARIABLES);
         fs::write(place.scratch.home().join(".gemini/settings.json"), SETTINGS).unwrap();
         Some(Self { place })
     }

@@ -43,7 +43,7 @@ pub(crate) fn play_as<'a>(
         let step: Step = codec.decode(line, now());
         told.extend(drafts(step, Some(line), keep_raw, now()));
     }
-    told.extend(drafts(codec.end(End::InputEnded, now()), None, keep_raw, now()));
+    told.extend(drafts(codec.end(&End::InputEnded, now()), None, keep_raw, now()));
     told
 }
 

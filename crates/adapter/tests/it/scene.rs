@@ -10,7 +10,7 @@ use multitap_event::{
 };
 use multitap_process::Keeper;
 use multitap_testkit::Scratch;
-use multitap_testkit::model::{ModelServer, Script};
+use multitap_testkit::model::ModelServer;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
@@ -38,7 +38,7 @@ impl Place {
 
     /// The same, where these variables reach the agent from the adapter.
     pub(crate) fn passing(agent: AgentKind, program: &Path, variables: &[&str]) -> Self {
-        let model = ModelServer::start(Script::new()).unwrap();
+        let model = ModelServer::start([]).unwrap();
         let scratch = Scratch::new(&model).unwrap();
         let launcher = scratch.launcher(program, variables).unwrap();
         Self { agent, model, scratch, tasks: TaskTracker::new(), launcher }

@@ -40,7 +40,10 @@ const RUNNERS: [&str; 5] = [
      scriptlive sem setarch setlock setpgid setpriv setsid setuidgid sg snap softlimit ssh ssh-agent sshfs \
      sshpass stap start-stop-daemon stdbuf strace su su-exec sudo sudoedit supervisord systemd-cat \
      systemd-inhibit systemd-nspawn systemd-run taskset timeout tini toolbox torify torsocks tsocks tsp uclampset \
-     uname26 unbuffer unshare uvx valgrind watch watchexec watchman x86_64 xargs xinit xvfb-run zrun",
+     uname26 unbuffer unshare uvx valgrind watch watchexec watchman x86_64 xargs xinit xvfb-run zrun \
+     catatonit catchsegv execlineb gpg-agent heaptrack kcov memusage mprocs pueue reptyr run0 s6-applyuidgid \
+     s6-envdir s6-setlock s6-setsid s6-setuidgid s6-softlimit s6-sudo sotruss systemd-socket-activate trickle \
+     ts varlinkctl vgdb xe",
     // Programs with commands that run others: editors, terminals, databases, file transfer.
     "abduco alacritty byobu dtach duckdb ed editor elinks emacs emacsclient evim eview ex foot ftp gio \
      gnome-terminal gvim gvimdiff gview hx kak kitty konsole lf lftp links litecli lualatex lynx mail mailx \
@@ -121,6 +124,11 @@ const BY_ARGUMENT: &[(&str, &str)] = &[
     (
         "docker podman nerdctl lxc kubectl oc heroku flyctl vagrant",
         "run exec build compose debug ssh console create attach",
+    ),
+    (
+        "apptainer aws-vault consul devbox devcontainer doppler etcdctl incus infisical lima limactl multipass op railway \
+         singularity sops",
+        "exec exec-env exec-file lock run shell ssh",
     ),
     ("gh", "alias extension codespace cs"),
     ("export declare typeset readonly local", "*=* *$(* *`*"),

@@ -8,6 +8,8 @@ use super::BadCall;
 use crate::tool::{Outcome, Spec};
 
 pub(crate) const NAME: &str = "write_todos";
+/// Maximum number of steps. Each is shown, stored and sent to the model again.
+pub(crate) const MAX_STEPS: usize = 500;
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct Todos {
@@ -51,6 +53,9 @@ pub(super) fn spec() -> Spec {
 }
 
 pub(super) fn prepare(todos: Todos) -> Result<Todos, BadCall> {
+    if todos.todos.len() > MAX_STEPS {
+        return Err(BadCall(format!("{} steps are too many: a plan has at most {MAX_STEPS}", todos.todos.len())));
+    }
     let under_way = todos.todos.iter().filter(|todo| todo.status == TodoStatus::InProgress).count();
     if under_way > 1 {
         return Err(BadCall(format!("{under_way} steps are in progress: one at a time")));
@@ -72,5 +77,20 @@ impl Todos {
         let items: Vec<_> = self.todos.into_iter().map(item).collect();
         let text = if items.is_empty() { "The plan is empty." } else { "The plan is written down." };
         Outcome { todos: Some(TodoList { items, explanation: None }), ..Outcome::done(text) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_has_a_limit() {
+        let plan = |steps| {
+            let todo = Todo { description: "a".to_owned(), status: TodoStatus::Pending };
+            prepare(Todos { todos: vec![todo; steps] })
+        };
+        assert!(plan(MAX_STEPS).is_ok());
+        assert_eq!(plan(MAX_STEPS + 1).unwrap_err().0, "501 steps are too many: a plan has at most 500");
     }
 }

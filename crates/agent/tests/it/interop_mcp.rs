@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use multitap_event::{
     ApprovalMode, Command, Decide, Details, EventKind, McpReach, McpServer, Prompt, ToolOutcome, option,
 };
+use multitap_testkit::cli::MCP_EVERYTHING;
 use multitap_testkit::wait::until_blocking;
 use multitap_testkit::{Scratch, interop};
 use serde_json::json;
@@ -16,7 +17,7 @@ use crate::scene::{Scene, completed, progress, server, was_asked};
 
 /// The server as a program, in an environment of its own.
 fn everything() -> Option<(Scratch, McpServer)> {
-    let program = interop::mcp_everything()?;
+    let program = interop::find(MCP_EVERYTHING)?;
     let scratch = Scratch::without_model().unwrap();
     let launcher = scratch.launcher(&program, &["GIVEN"]).unwrap();
     let server = McpReach::program(launcher.display().to_string(), vec!["stdio".to_owned()]).into();
@@ -93,7 +94,7 @@ impl Drop for OverHttp {
 
 #[tokio::test]
 async fn interop_a_real_server_over_http_is_used_lost_and_found() {
-    let Some(program) = interop::mcp_everything() else { return };
+    let Some(program) = interop::find(MCP_EVERYTHING) else { return };
     let mut scratch = Scratch::without_model().unwrap();
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let over_http = OverHttp::start(&mut scratch, &program, port);

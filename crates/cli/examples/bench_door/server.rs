@@ -33,8 +33,6 @@ pub(crate) async fn run() -> Outcome<()> {
         limits: Limits::default(),
         extension_required: false,
         remote_agents: Vec::new(),
-        name: "bench".into(),
-        version: "0".into(),
     };
     let door = OpenDoor::open(config, host).await?;
     println!("{}", door.url());

@@ -22,7 +22,7 @@ stdout carries the protocol only; messages go to stderr.";
 pub(crate) struct AcpArgs {
     /// Join a running session instead of opening new ones: its id, a prefix of it, or a URL
     ///
-    /// MULTITAP_TOKEN is sent to a URL. Options of the agent do not apply to a running session.
+    /// A URL gets the token in `MULTITAP_TOKEN`. Options of the agent do not apply to a running session.
     #[arg(long, value_name = "URL|SESSION")]
     pub(crate) attach: Option<String>,
 

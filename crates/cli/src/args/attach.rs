@@ -1,8 +1,9 @@
 //! The options of `multitap attach`.
 
 use clap::Args;
+use multitap_hub::WhenBusy;
 
-use super::BusyArg;
+use super::when_busy;
 
 const ATTACH: &str = "\
 Examples:
@@ -29,6 +30,6 @@ pub(crate) struct AttachArgs {
 
     /// What to do with a prompt sent while the agent is busy: queue it, steer the turn (where supported), or
     /// interrupt it
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
-    pub(crate) when_busy: BusyArg,
+    #[arg(long, value_name = "WHAT", value_parser = when_busy(), default_value = "queue")]
+    pub(crate) when_busy: WhenBusy,
 }

@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use multitap_event::{ClientRef, ClientRole, Door};
-use multitap_hub::{JournalError, Unusable};
+use multitap_hub::JournalError;
 use multitap_remote::Attach;
-use multitap_serve::{Host as ServeHost, StdioConfig, serve_stdio};
+use multitap_serve::{Host as ServeHost, serve_stdio};
+use multitap_store::Store;
 use tokio::io::BufReader;
 use tokio_util::sync::CancellationToken;
 
 use super::serve::{Served, ServedOptions};
 use super::tui::attach;
 use crate::args::{AcpArgs, SessionArgs};
-use crate::door::{NAME, Shared};
+use crate::door::Shared;
 use crate::exit::{Exit, Problem};
 use crate::host::Host;
 use crate::launch;
@@ -64,7 +65,7 @@ async fn on_session(to: &str, signals: &mut Signals) -> Result<Exit, Problem> {
         attached = multitap_remote::attach(attach) => attached.map_err(attach::not_attached)?,
         () = signals.next() => return Ok(Exit::Interrupted),
     };
-    let no_log = Unusable(JournalError::Other("the log of this session is elsewhere".to_owned()));
+    let no_log = Store::unusable(JournalError::Other("the log of this session is elsewhere".to_owned()));
     let shared = Arc::new(Shared::of(attached.session.clone(), Arc::new(no_log)));
     let exit = serve(shared, signals).await;
     attached.leave().await;
@@ -73,10 +74,9 @@ async fn on_session(to: &str, signals: &mut Signals) -> Result<Exit, Problem> {
 
 async fn serve(host: Arc<dyn ServeHost>, signals: &mut Signals) -> Exit {
     let client = ClientRef { role: Some(ClientRole::Owner), ..ClientRef::new("editor", Door::Acp) };
-    let config = StdioConfig { name: NAME.to_owned(), version: env!("CARGO_PKG_VERSION").to_owned(), client };
     let stop = CancellationToken::new();
     let (input, output) = (BufReader::new(tokio::io::stdin()), tokio::io::stdout());
-    let served = serve_stdio(config, host, input, output, stop.clone());
+    let served = serve_stdio(client, host, input, output, stop.clone());
     tokio::pin!(served);
     tokio::select! {
         () = &mut served => Exit::Completed,

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context as _;
 use clap::Parser as _;
 use multitap_adapter::{AgentFeatures, AgentInfo};
 use multitap_event::{AgentType, SessionConfig};
@@ -11,12 +10,12 @@ use multitap_process::{Keeper, Line, Patience, Program, StdinMode, spawn};
 use serde::Serialize;
 use tokio::time::timeout;
 
+use super::print;
 use super::run::run;
 use crate::args::{Cli, ReportArgs};
 use crate::exit::{Exit, Problem};
 use crate::launch::{self, HIDDEN_ENV};
-use crate::out;
-use crate::settings::Settings;
+use crate::settings::{self, Settings, Trust};
 use crate::words::pretty_json;
 
 /// Shown to newcomers without an agent.
@@ -160,14 +159,12 @@ pub(crate) async fn agents(args: &ReportArgs) -> Result<Exit, Problem> {
     let mut agents = survey(&load()?).await?;
     agents.extend(without_programs());
     let text = if args.json { pretty_json(&serde_json::json!({ "agents": agents }))? } else { table(&agents) };
-    out::print(&text).context("cannot write to stdout")?;
-    Ok(Exit::Completed)
+    print(&text)
 }
 
 /// The agents, for the terminal UI.
 pub(crate) async fn lines(folder: &Path) -> Result<String, Problem> {
-    let settings = Settings::load(Some(folder)).map_err(|error| Problem::usage(error.to_string()))?;
-    let mut agents = survey(&settings).await?;
+    let mut agents = survey(&settings::quietly(folder, Trust::AsSet)?).await?;
     agents.extend(without_programs());
     Ok(table(&agents))
 }
@@ -208,21 +205,20 @@ pub(crate) async fn welcome() -> Result<Exit, Problem> {
             "\nNo other agent is installed, so here is a rehearsal: multitap -p \"{REHEARSAL}\"\n\n"
         ));
     }
-    out::print(&text).context("cannot write to stdout")?;
+    let printed = print(&text)?;
     if is_alone {
         let args = ["multitap", "-p", REHEARSAL, "--agent", "builtin", "--model", "rehearsal"];
         return run(Cli::parse_from(args).run).await;
     }
-    Ok(Exit::Completed)
+    Ok(printed)
 }
 
 fn load() -> Result<Settings, Problem> {
     // A deleted folder has no settings, but agents are still installed.
     let folder = launch::folder(None).ok();
-    let settings = Settings::load(folder.as_deref()).map_err(|error| Problem::usage(error.to_string()))?;
-    for warning in &settings.warnings {
-        out::say(&format!("multitap: {warning}"));
-    }
+    let settings =
+        Settings::load(folder.as_deref(), Trust::AsSet).map_err(|error| Problem::usage(error.to_string()))?;
+    settings.say_warnings();
     Ok(settings)
 }
 

@@ -65,7 +65,7 @@ impl Decoder {
             self.log.flush()?;
         }
         let now = Timestamp::now();
-        let step = self.codec.end(End::InputEnded, now);
+        let step = self.codec.end(&End::InputEnded, now);
         self.log.tell(drafts(step, None, self.keep_raw, now))?;
         self.log.end()
     }

@@ -3,7 +3,6 @@
 use std::io::Read as _;
 use std::path::Path;
 
-use anyhow::Context as _;
 use multitap_adapter::SignIn;
 use multitap_agent::{Enforcement, Sandbox};
 use multitap_bridge::{Bridge, BridgeOptions, Loaded};
@@ -11,12 +10,12 @@ use multitap_event::{AgentKind, AgentType, SandboxMode, visible_line};
 use serde::Serialize;
 
 use super::agents::{Agent, survey, version};
+use super::print;
 use crate::args::ReportArgs;
 use crate::exit::{Exit, Problem};
 use crate::launch::{self, HIDDEN_ENV};
-use crate::out;
 use crate::remote_agents;
-use crate::settings::{self, Settings};
+use crate::settings::{self, Settings, Trust};
 use crate::words::pretty_json;
 
 /// The oldest supported Node.js for agents written in JavaScript.
@@ -59,7 +58,7 @@ impl Check {
 /// The command. Succeeds if a usable agent exists.
 pub(crate) async fn doctor(args: &ReportArgs) -> Result<Exit, Problem> {
     let mut checks = Vec::new();
-    let settings = match Settings::load(launch::folder(None).ok().as_deref()) {
+    let settings = match Settings::load(launch::folder(None).ok().as_deref(), Trust::AsSet) {
         Ok(settings) => {
             checks.extend(settings_checks(&settings));
             settings
@@ -98,7 +97,7 @@ pub(crate) async fn doctor(args: &ReportArgs) -> Result<Exit, Problem> {
     let usable = chosen.is_some_and(|kind| match kind {
         AgentKind::Acp { .. } => acp_is_there,
         AgentKind::Builtin => true,
-        kind => agents.iter().any(|agent| agent.name == kind.agent_type() && agent.installed && agent.driven),
+        kind => agents.iter().any(|agent| agent.name == kind.agent_type() && agent.installed),
     });
     let sound = !checks.iter().any(|check| check.name == "settings" && check.status == Status::Problem);
     let usable = usable && sound;
@@ -109,7 +108,7 @@ pub(crate) async fn doctor(args: &ReportArgs) -> Result<Exit, Problem> {
     } else {
         report(&checks, &verdict)
     };
-    out::print(&text).context("cannot write to stdout")?;
+    print(&text)?;
     Ok(if usable { Exit::Completed } else { Exit::Failed })
 }
 
@@ -175,9 +174,6 @@ fn agent_check(agent: &Agent, needed: bool) -> Check {
             format!("{path} does not report its version{tested}"),
             format!("run `{path} --version` yourself; if it fails: {install}"),
         ),
-        (Some(version), _) if !agent.driven => {
-            Check::ok(name, format!("{version} at {path} (this version cannot drive it yet)"))
-        }
         (Some(version), known) => {
             let remark = if known.is_some_and(|known| version != known) { ", not with this version" } else { "" };
             let message = format!("{version} at {path}{tested}{remark}");
@@ -335,7 +331,7 @@ fn verdict(chosen: Option<AgentType>, checks: &[Check], agents: &[Agent]) -> Str
     let missing = chosen.and_then(|agent| Some((agent, sign_in(agent).filter(|check| check.status != Status::Ok)?)));
     let Some((agent, check)) = missing else { return format!("Ready: multitap {ASK}") };
     let signed_in = |agent: &&Agent| sign_in(agent.name).is_some_and(|check| check.status == Status::Ok);
-    let other = agents.iter().filter(|agent| agent.driven).find(signed_in).map(|agent| agent.name);
+    let other = agents.iter().find(signed_in).map(|agent| agent.name);
     let (other, how) = match other {
         Some(other) => (other, ""),
         None if rehearses => (AgentType::Builtin, ", which without a key only rehearses"),

@@ -12,15 +12,16 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use multitap_adapter::{AgentInfo, History, HistoryError, LaunchSpec, StoredSession};
 use multitap_client::read_stored;
-use multitap_event::{AgentKind, AgentType, LaunchError, SessionConfig, Timestamp, visible, visible_line};
+use multitap_event::{AgentKind, AgentType, LaunchError, SessionConfig, Timestamp, shortened, visible, visible_line};
 
 use self::ours::OwnSessions;
 use self::transcript::Transcript;
+use super::print;
 use crate::args::{SessionsArgs, SessionsSub};
 use crate::exit::{Exit, Problem};
 use crate::launch::{self, HIDDEN_ENV};
 use crate::out;
-use crate::settings::Settings;
+use crate::settings::{self, Settings, Trust};
 use crate::words::{json_line, pretty_json};
 
 /// Title length in the list.
@@ -32,8 +33,7 @@ pub(crate) fn sessions(args: SessionsArgs) -> Result<Exit, Problem> {
         Some(folder) => std::path::absolute(folder).with_context(|| format!("find {}", folder.display()))?,
         None => launch::folder(None)?,
     };
-    let settings = Settings::load(Some(&folder)).map_err(|error| Problem::usage(error.to_string()))?;
-    settings.warnings.iter().for_each(|warning| out::say(&format!("multitap: {warning}")));
+    let settings = settings::of(&folder, Trust::AsSet)?;
     let builtin = args.agent.as_deref() == Some(AgentType::Builtin.as_str());
     if (args.agent.is_none() || builtin)
         && let Some(exit) = crate::wait(of_ours(&args, &folder))?
@@ -171,34 +171,23 @@ fn not_found(error: &HistoryError) -> Problem {
     Problem::new(Exit::Failed, format!("{error}; `multitap sessions --all` lists what there is"))
 }
 
-fn print(text: &str) -> Result<(), Problem> {
-    Ok(out::print(text).context("cannot write to stdout")?)
-}
-
 fn table(sessions: &[StoredSession], folders: bool, now: Timestamp) -> String {
     let width = sessions.iter().map(|session| session.id.len()).max().unwrap_or(0);
-    let mut text = String::new();
-    for session in sessions {
+    let line = |session: &StoredSession| {
+        let id = format!("{:<width$}", session.id);
         let age = session.updated.map_or_else(String::new, |at| age(now.millis_since(at)));
-        let title = session.title.as_deref().unwrap_or("(nothing was said)");
-        let title = shortened(title);
-        let archived = if session.archived { "[archived] " } else { "" };
-        let line = format!("{:<6}  {:<width$}  {age:>7}  {archived}{title}", session.agent.as_str(), session.id);
-        text.push_str(&visible_line(&line));
-        if let Some(folder) = session.folder.as_ref().filter(|_| folders) {
-            text.push_str(&visible_line(&format!("  ({})", folder.display())));
-        }
-        text.push('\n');
-    }
-    text
+        let mark = if session.archived { "[archived] " } else { "" };
+        let folder = session.folder.as_deref().filter(|_| folders);
+        row(session.agent.as_str(), &id, &age, mark, session.title.as_deref(), folder)
+    };
+    sessions.iter().map(line).collect()
 }
 
-/// A title as the list shows it.
-fn shortened(title: &str) -> String {
-    match title.char_indices().nth(TITLE) {
-        Some((end, _)) => format!("{}…", &title[..end]),
-        None => title.to_owned(),
-    }
+/// One line of a list.
+fn row(agent: &str, id: &str, age: &str, mark: &str, title: Option<&str>, folder: Option<&Path>) -> String {
+    let title = shortened(title.unwrap_or("(nothing was said)"), TITLE);
+    let folder = folder.map(|folder| format!("  ({})", folder.display())).unwrap_or_default();
+    format!("{}\n", visible_line(&format!("{agent:<6}  {id}  {age:>7}  {mark}{title}{folder}")))
 }
 
 /// An age in one word.
@@ -231,7 +220,8 @@ fn show(session: &StoredSession) -> Result<Exit, Problem> {
     let mut transcript = Transcript::default();
     let mut stdout = out::buffered();
     let write = || -> io::Result<()> {
-        stdout.write_all(head(session).as_bytes())?;
+        let StoredSession { agent, id, model, folder, started, .. } = session;
+        stdout.write_all(head(agent.to_string(), id, model.as_ref(), folder.as_ref(), *started).as_bytes())?;
         for event in events {
             stdout.write_all(visible(&transcript.tell(&event.kind)).as_bytes())?;
         }
@@ -240,15 +230,18 @@ fn show(session: &StoredSession) -> Result<Exit, Problem> {
     written(write())
 }
 
-fn head(session: &StoredSession) -> String {
-    let facts = [
-        Some(session.agent.to_string()),
-        Some(session.id.clone()),
-        session.model.clone(),
-        session.folder.as_deref().map(Path::display).map(|folder| folder.to_string()),
-        session.started.map(|at| at.to_string()),
-    ];
-    format!("{}\n", visible_line(&facts.into_iter().flatten().collect::<Vec<_>>().join("  ")))
+/// What a conversation is, in the line above it.
+fn head(
+    agent: String,
+    id: &str,
+    model: Option<&String>,
+    folder: Option<&PathBuf>,
+    started: Option<Timestamp>,
+) -> String {
+    let folder = folder.map(|folder| folder.display().to_string());
+    let more = [model.cloned(), folder, started.map(|at| at.to_string())];
+    let facts: Vec<String> = [agent, id.to_owned()].into_iter().chain(more.into_iter().flatten()).collect();
+    format!("{}\n", visible_line(&facts.join("  ")))
 }
 
 fn written(written: io::Result<()>) -> Result<Exit, Problem> {

@@ -97,7 +97,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
             branch: branch::of(Some(next.folder.clone())),
             address: address.borrow().clone(),
             preferences: next.settings.terminal,
-            when_busy: args.when_busy(),
+            when_busy: args.session.when_busy,
             editor: editing::editor(&signals.editor_state),
             root: Some(next.folder),
             history: host::data().map(|data| data.join("history.jsonl")),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use multitap_a2a::client::{Client, ClientOptions, Executed, ExtensionUse, StreamUpdate, Updates};
+use multitap_a2a::client::{Client, ClientOptions, Executed, ExtensionUse, StreamUpdate, Timeouts, Updates};
 use multitap_a2a::devtool::{CommandStatus, ToolCall, ToolCallConfirmation, ToolCallStatus};
 use multitap_a2a::{CommandExecute, Content, Dialect, ListTasks, Message, Part, SendMessage, TaskState, Update};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -133,8 +133,8 @@ async fn our_client_with_our_host() {
     let mut live = scene.start(&args);
     let line = live.line_by(Instant::now() + PATIENCE).expect("it says where it listens");
     let wire = Wire::new(listener, line.strip_prefix("multitap listening on http://").unwrap().to_owned());
-    let options =
-        ClientOptions::new().development_tool(ExtensionUse::Required).timeout(PATIENCE).send_timeout(PATIENCE);
+    let timeouts = Timeouts { call: PATIENCE, send: PATIENCE, silence: None };
+    let options = ClientOptions { timeouts, ..ClientOptions::default() }.development_tool(ExtensionUse::Required);
     let client = Client::connect(&format!("http://{ours}"), options).await.unwrap();
     assert_eq!((client.dialect(), client.extensions().len()), (Dialect::V1_0, 1));
 

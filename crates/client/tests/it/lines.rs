@@ -15,7 +15,7 @@ fn claude_lines_become_events() {
         r#"{"type":"result","status":"success","session_id":"sess_123"}"#,
     ];
     let mut events: Vec<EventKind> = lines.iter().flat_map(|line| codec.decode(line, now).events).collect();
-    events.extend(codec.end(End::InputEnded, now).events);
+    events.extend(codec.end(&End::InputEnded, now).events);
 
     let mut told = events.iter().filter(|kind| !matches!(kind, EventKind::TurnStarted { .. }));
     let Some(EventKind::SessionStarted(start)) = told.next() else { panic!("{events:#?}") };

@@ -26,12 +26,20 @@ const AT_A_TIME: usize = 64;
 
 /// News about the session.
 #[derive(Debug)]
-pub(super) enum Heard {
+pub enum FarNews {
     Told(Entry),
-    Skipped { next: u64, state: Box<State> },
+    /// Every missing event up to `next` is lost; `state` is the session's state by then, or later.
+    Skipped {
+        next: u64,
+        state: Box<State>,
+    },
+    /// The connection broke, for this reason.
     Lost(Arc<str>),
+    /// The connection is back, with another client id.
     Found(ClientRef),
+    /// The session is over, for this reason, and all its events were fed in.
     Over(Arc<str>),
+    /// The other side kicked us.
     CutOff(Arc<str>),
 }
 
@@ -42,7 +50,7 @@ pub struct FarTask {
     start: FarStart,
     elsewhere: Arc<dyn Elsewhere>,
     inbox: mpsc::Receiver<Ask>,
-    heard: mpsc::Receiver<Heard>,
+    heard: mpsc::Receiver<FarNews>,
     native: watch::Sender<Option<String>>,
     reach: watch::Sender<Standing>,
     tail: Arc<Tail>,
@@ -57,7 +65,7 @@ impl FarTask {
         start: FarStart,
         elsewhere: Arc<dyn Elsewhere>,
         inbox: mpsc::Receiver<Ask>,
-        heard: mpsc::Receiver<Heard>,
+        heard: mpsc::Receiver<FarNews>,
         native: watch::Sender<Option<String>>,
         reach: watch::Sender<Standing>,
         tail: Arc<Tail>,
@@ -94,11 +102,11 @@ impl FarTask {
     }
 
     /// Applies queued events in order, and wakes the readers once.
-    fn take_in(&mut self, heard: &mut Vec<Heard>) {
+    fn take_in(&mut self, heard: &mut Vec<FarNews>) {
         let mut entries = Vec::new();
         for heard in heard.drain(..) {
             match heard {
-                Heard::Told(entry) => {
+                FarNews::Told(entry) => {
                     let last = entries.last().map_or_else(|| self.tail.head().last, Entry::seq);
                     if entry.seq() <= last {
                         continue;
@@ -111,18 +119,18 @@ impl FarTask {
                     self.apply(&entry);
                     entries.push(entry);
                 }
-                Heard::Skipped { next, state } => {
+                FarNews::Skipped { next, state } => {
                     self.tail.add(std::mem::take(&mut entries));
                     self.tail.skip_to(next);
                     self.start.state = state;
                 }
-                Heard::Lost(why) => self.reach.send_modify(|now| now.reach = Reach::Lost(why)),
-                Heard::Found(client) => {
+                FarNews::Lost(why) => self.reach.send_modify(|now| now.reach = Reach::Lost(why)),
+                FarNews::Found(client) => {
                     self.start.client = client.clone();
                     self.reach.send_modify(|now| *now = Standing { reach: Reach::Here, client });
                 }
-                Heard::Over(why) => self.is_over(why),
-                Heard::CutOff(why) => {
+                FarNews::Over(why) => self.is_over(why),
+                FarNews::CutOff(why) => {
                     self.tail.cut_all();
                     self.is_over(why);
                 }
@@ -147,11 +155,7 @@ impl FarTask {
             // An event of a newer version has a number too.
             None => state.seq = entry.seq(),
         }
-        self.native.send_if_modified(|known| {
-            let changed = *known != state.native_id;
-            known.clone_from(&state.native_id);
-            changed
-        });
+        state.show_native_id(&self.native);
     }
 
     fn on_ask(&mut self, ask: Ask) {
@@ -182,16 +186,7 @@ impl FarTask {
                 epoch: *epoch,
                 snapshot: state.clone(),
             })),
-            SessionCall::Prompt { .. }
-            | SessionCall::Decide(_)
-            | SessionCall::Cancel
-            | SessionCall::Withdraw { .. }
-            | SessionCall::SetMode { .. }
-            | SessionCall::SetModel { .. }
-            | SessionCall::SetThinking { .. }
-            | SessionCall::Query { .. }
-            | SessionCall::Kick { .. }
-            | SessionCall::Revoke { .. } => None,
+            _ => None,
         }
     }
 

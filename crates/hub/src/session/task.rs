@@ -63,10 +63,25 @@ pub enum Linger {
     UntilClosed,
 }
 
-pub(crate) struct Beginning {
+/// The state of a session's log before the session is opened.
+pub(crate) struct Ground {
     pub(crate) id: SessionId,
-    pub(crate) epoch: u64,
     pub(crate) state: State,
+    pub(crate) epoch: u64,
+    pub(crate) log: Option<Log>,
+    /// Why the log could not be created.
+    pub(crate) unkept: Option<JournalError>,
+}
+
+impl Ground {
+    /// Where events are read that are no longer in memory.
+    pub(crate) fn past(&self) -> Option<Past> {
+        self.log.as_ref().map(|log| Past::Journal(log.journal.clone()))
+    }
+}
+
+pub(crate) struct Beginning {
+    pub(crate) ground: Ground,
     pub(crate) config: SessionConfig,
     /// The client that opened it, and that sent the first prompt.
     pub(crate) by: ClientRef,
@@ -76,9 +91,6 @@ pub(crate) struct Beginning {
     pub(crate) question_timeout: Option<Duration>,
     /// The mode that only owners may exceed; by default the initial one.
     pub(crate) ceiling: Option<Mode>,
-    pub(crate) log: Option<Log>,
-    /// Why the log could not be created.
-    pub(crate) unkept: Option<JournalError>,
     pub(crate) launch: Arc<dyn Launch>,
     pub(crate) tail: Arc<Tail>,
     pub(crate) native: watch::Sender<Option<String>>,
@@ -164,12 +176,13 @@ pub(crate) struct SessionTask {
 
 impl SessionTask {
     pub(crate) fn new(beginning: Beginning) -> Self {
-        let Beginning { id, epoch, state, mut config, by, history, linger, question_timeout, ceiling, .. } = beginning;
+        let Beginning { ground, mut config, by, history, linger, question_timeout, ceiling, .. } = beginning;
+        let past = ground.past();
+        let Ground { id, state, epoch, log, unkept } = ground;
         let rights = Rights::new(config.agent.agent_type(), ceiling.or_else(|| config.mode.clone()));
         let first = config.prompt.take();
         let recovered_prompts = state.queue.iter().filter_map(|queued| queued.prompt.prompt_id.clone()).collect();
-        let past = beginning.log.as_ref().map(|log| Past::Journal(log.journal.clone()));
-        let outbox = Outbox::new(id.clone(), beginning.log, &state);
+        let outbox = Outbox::new(id.clone(), log, &state);
         Self {
             id,
             epoch,
@@ -184,7 +197,7 @@ impl SessionTask {
             deadlines: Vec::new(),
             next_sweep: None,
             past,
-            unkept: beginning.unkept,
+            unkept,
             launch: beginning.launch,
             agent: Agent::Gone,
             rights,
@@ -304,13 +317,7 @@ impl SessionTask {
         draft.at = self.latest.unwrap_or(draft.at);
         let event = draft.stamp(self.id.clone(), self.state.seq + 1);
         self.state.apply(&event);
-        self.native.send_if_modified(|known| {
-            let changed = *known != self.state.native_id;
-            if changed {
-                known.clone_from(&self.state.native_id);
-            }
-            changed
-        });
+        self.state.show_native_id(&self.native);
         event
     }
 

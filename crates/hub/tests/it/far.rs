@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use multitap_event::{ClientRef, Door, Event, EventId, EventKind, Prompt, SessionId, TextChunk, Timestamp};
 use multitap_hub::{
-    Answer, Elsewhere, Entry, FarEnd, FarStart, FeedEnd, Join, JoinFrom, PageCall, PageReply, Reach, Refusal, Session,
-    SessionCall, SessionReply, State, Told, WhenBusy,
+    Answer, Elsewhere, Entry, FarEnd, FarNews, FarStart, FeedEnd, Join, JoinFrom, PageCall, PageReply, Reach, Refusal,
+    Session, SessionCall, SessionReply, State, Told, WhenBusy,
 };
 use tokio_util::task::TaskTracker;
 
@@ -65,17 +65,17 @@ async fn what_was_before_is_asked_for_and_what_comes_twice_is_told_once() {
     let (session, end, tasks) = far((1..=200).map(entry).collect(), 200);
     let mut feed = all(&session).await;
     for seq in [199, 200, 201, 201, 202] {
-        end.told(entry(seq)).await.unwrap();
+        end.hear(FarNews::Told(entry(seq))).await.unwrap();
     }
     for seq in 1..=202 {
         assert!(matches!(feed.next().await, Some(Told::Event(entry)) if entry.seq() == seq), "{seq}");
     }
     // One that a later version tells of is passed on as it is.
     let unknown = r#"{"seq":203,"type":"ofTomorrow"}"#;
-    end.told(Entry::stored(203, unknown)).await.unwrap();
+    end.hear(FarNews::Told(Entry::stored(203, unknown))).await.unwrap();
     assert!(matches!(feed.next().await, Some(Told::Event(entry)) if entry.json() == unknown));
     assert_eq!(session.snapshot().await.unwrap().seq, 203);
-    end.over("enough").await;
+    end.hear(FarNews::Over("enough".into())).await.unwrap();
     assert_eq!((feed.next().await, feed.end()), (None, FeedEnd::SessionOver));
     assert_eq!(session.reach(), Reach::Gone("enough".into()));
     tasks.wait().await;
@@ -87,8 +87,8 @@ async fn what_is_lost_there_is_a_gap_and_no_more_than_that() {
     let (session, end, tasks) = far(kept, 5);
     let mut feed = all(&session).await;
     let state = State { seq: 20, turns: 7, ..State::default() };
-    end.skipped(21, Box::new(state)).await.unwrap();
-    end.told(entry(21)).await.unwrap();
+    end.hear(FarNews::Skipped { next: 21, state: Box::new(state) }).await.unwrap();
+    end.hear(FarNews::Told(entry(21))).await.unwrap();
     let mut told = Vec::new();
     while told.last() != Some(&21) {
         match feed.next().await.unwrap() {
@@ -99,7 +99,7 @@ async fn what_is_lost_there_is_a_gap_and_no_more_than_that() {
     assert_eq!(told, (1..=5).chain(10..=21).collect::<Vec<_>>());
     let state = session.snapshot().await.unwrap();
     assert_eq!((state.seq, state.turns), (21, 7));
-    end.disconnect("go").await;
+    end.hear(FarNews::CutOff("go".into())).await.unwrap();
     assert_eq!((feed.next().await, feed.end()), (None, FeedEnd::CutOff { last: 21 }));
     tasks.wait().await;
 }
@@ -113,9 +113,9 @@ async fn what_is_refused_there_is_refused_here_and_the_way_is_told_of() {
     assert_eq!(session.cancel(me.clone()).await, Err(Refusal::NoTurn));
     assert!(matches!(session.stop().await, Err(Refusal::NotHere)), "it is not ours to stop");
     let mut reaches = session.reaches();
-    end.lost("no network").await.unwrap();
+    end.hear(FarNews::Lost("no network".into())).await.unwrap();
     assert_eq!(reaches.changed().await, Reach::Lost("no network".into()));
-    end.found(ClientRef::new("eve again", Door::Terminal)).await.unwrap();
+    end.hear(FarNews::Found(ClientRef::new("eve again", Door::Terminal))).await.unwrap();
     assert_eq!(reaches.changed().await, Reach::Here);
     assert_eq!(reaches.client().unwrap().client, "eve again");
     session.end();

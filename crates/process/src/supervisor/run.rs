@@ -3,10 +3,12 @@
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::future::poll_fn;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::process::ExitCode;
+use std::task::Poll;
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -288,29 +290,23 @@ fn ending(status: WaitStatus) -> Ending {
 }
 
 /// Signals that make us end everything.
-struct EndSignals {
-    hangup: unix::Signal,
-    interrupt: unix::Signal,
-    quit: unix::Signal,
-    terminate: unix::Signal,
-}
+struct EndSignals([unix::Signal; 4]);
 
 impl EndSignals {
     fn new() -> io::Result<Self> {
-        Ok(Self {
-            hangup: unix::signal(SignalKind::hangup())?,
-            interrupt: unix::signal(SignalKind::interrupt())?,
-            quit: unix::signal(SignalKind::quit())?,
-            terminate: unix::signal(SignalKind::terminate())?,
-        })
+        Ok(Self([
+            unix::signal(SignalKind::hangup())?,
+            unix::signal(SignalKind::interrupt())?,
+            unix::signal(SignalKind::quit())?,
+            unix::signal(SignalKind::terminate())?,
+        ]))
     }
 
     async fn recv(&mut self) {
-        tokio::select! {
-            _ = self.hangup.recv() => {}
-            _ = self.interrupt.recv() => {}
-            _ = self.quit.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
+        poll_fn(|context| match self.0.iter_mut().any(|signal| signal.poll_recv(context).is_ready()) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        })
+        .await;
     }
 }

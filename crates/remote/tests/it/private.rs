@@ -7,14 +7,12 @@ use std::path::Path;
 use multitap_event::{ClientRole, Door as Came, EventKind};
 use multitap_hub::Reach;
 use multitap_remote::{Address, Attach, Attached, Way, attach};
-use multitap_serve::{DoorError, Limits, OpenDoor, PrivateConfig};
+use multitap_serve::{DoorError, Limits, OpenDoor};
 
 use crate::stage::{Stage, says, soon, text, until, watch};
 
 async fn open(stage: &Stage, socket: &Path) -> Result<OpenDoor, DoorError> {
-    let (name, version) = ("test".to_owned(), "0".to_owned());
-    let config = PrivateConfig { socket: socket.to_owned(), limits: Limits::default(), name, version };
-    OpenDoor::open_private(config, stage.host.clone()).await
+    OpenDoor::open_private(socket, Limits::default(), stage.host.clone()).await
 }
 
 async fn through(socket: &Path) -> Attached {

@@ -131,8 +131,6 @@ pub(crate) async fn open_door(host: Arc<One>, access: Access) -> OpenDoor {
         limits: Limits::default(),
         extension_required: false,
         remote_agents: Vec::new(),
-        name: "test".to_owned(),
-        version: "0".to_owned(),
     };
     OpenDoor::open(config, host).await.unwrap()
 }

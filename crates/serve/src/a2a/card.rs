@@ -10,6 +10,7 @@ use sha2::{Digest as _, Sha256};
 use super::http::VERSION;
 use crate::http::{Shared, problem};
 
+const NAME: &str = "Multitap";
 /// The WebSocket as a binding of its own: one JSON-RPC object a frame.
 const WEBSOCKET: &str = "https://github.com/multitap/multitap/blob/main/docs/websocket.md";
 const DOCUMENTATION: &str = "https://github.com/multitap/multitap/blob/main/docs/a2a.md";
@@ -36,7 +37,7 @@ pub(crate) async fn card(State(door): State<Shared>, headers: HeaderMap) -> Resp
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(CACHE));
     headers.insert(header::VARY, HeaderValue::from_static("A2A-Version, Host"));
     headers.extend(HeaderValue::from_str(&tag).ok().map(|tag| (header::ETAG, tag)));
-    headers.extend(HeaderValue::from_str(door.opened()).ok().map(|opened| (header::LAST_MODIFIED, opened)));
+    headers.extend(HeaderValue::from_str(&door.opened).ok().map(|opened| (header::LAST_MODIFIED, opened)));
     response
 }
 
@@ -51,7 +52,7 @@ pub(crate) fn form_of(dialect: Dialect) -> Form {
 /// The extended card, for clients that may use the door: it says which agents can be called from here.
 pub(crate) fn extended(door: &Shared) -> Card {
     let mut card = at(door, None);
-    let remote = &door.about().remote_agents;
+    let remote = &door.about.remote_agents;
     if !remote.is_empty() {
         card.skills.push(Skill {
             id: "remote-agents".to_owned(),
@@ -66,18 +67,18 @@ pub(crate) fn extended(door: &Shared) -> Card {
 
 /// The card with that host in its addresses.
 fn at(door: &Shared, host: Option<&str>) -> Card {
-    let about = door.about();
+    let about = &door.about;
     let url = host.map_or_else(|| about.url.clone(), |host| format!("http://{host}"));
     let socket = format!("{}/ws", url.replacen("http", "ws", 1));
-    let schemes = door.security_schemes();
+    let token = door.entrance.guard.requires_token().then_some("bearer");
     let socket_at = |dialect| Interface::new(socket.clone(), Binding::Other(WEBSOCKET.to_owned()), dialect);
     Card {
-        name: about.name.clone(),
+        name: NAME.to_owned(),
         description: "A coding agent: it reads, writes and runs code in a folder of its host, and asks before it does."
             .to_owned(),
-        version: about.version.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
         provider: Some(Provider {
-            organization: "Multitap".to_owned(),
+            organization: NAME.to_owned(),
             url: "https://github.com/multitap/multitap".to_owned(),
         }),
         documentation_url: Some(DOCUMENTATION.to_owned()),
@@ -104,15 +105,8 @@ fn at(door: &Shared, host: Option<&str>) -> Card {
                 params: None,
             }],
         },
-        security_requirements: schemes.iter().map(|scheme| vec![(scheme.name.to_owned(), Vec::new())]).collect(),
-        security_schemes: schemes
-            .into_iter()
-            .map(|scheme| {
-                let description = Some(scheme.description.to_owned());
-                let http = SecurityScheme::Http { scheme: scheme.scheme.to_owned(), bearer_format: None, description };
-                (scheme.name.to_owned(), http)
-            })
-            .collect(),
+        security_requirements: token.iter().map(|name| vec![((*name).to_owned(), Vec::new())]).collect(),
+        security_schemes: token.iter().map(|name| ((*name).to_owned(), bearer())).collect(),
         input_modes: ["text/plain", "application/json", "image/png", "image/jpeg", "image/gif", "image/webp"]
             .map(str::to_owned)
             .to_vec(),
@@ -126,6 +120,10 @@ fn at(door: &Shared, host: Option<&str>) -> Card {
             ..Skill::default()
         }],
     }
+}
+
+fn bearer() -> SecurityScheme {
+    SecurityScheme::http("Bearer", Some("A token of this host, with the role it was given there"))
 }
 
 /// Whether a client's tag equals ours: a proxy that compressed the card may have weakened the tag.

@@ -9,7 +9,7 @@ use multitap_a2a::devtool::{self, AgentThought, DevtoolEventKind, EventMetadata,
 use multitap_a2a::{
     Artifact, ArtifactUpdate, Content, Map, Message, Part, Role, StatusUpdate, Task, TaskState, TaskStatus, Update,
 };
-use multitap_event::{ClientRef, UserMessage};
+use multitap_event::{ClientRef, UserMessage, shortened};
 use serde_json::{Value, json};
 
 pub(super) use self::template::TextTemplate;
@@ -209,12 +209,7 @@ fn thought(text: &str) -> AgentThought {
     if let Some((subject, description)) = headline.filter(|(subject, _)| !subject.contains('\n')) {
         return AgentThought { subject: subject.trim().to_owned(), description: description.trim().to_owned() };
     }
-    let line = text.lines().next().unwrap_or_default();
-    let subject = match line.char_indices().nth(SUBJECT) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.to_owned(),
-    };
-    AgentThought { subject, description: text.to_owned() }
+    AgentThought { subject: shortened(text.lines().next().unwrap_or_default(), SUBJECT), description: text.to_owned() }
 }
 
 impl Frame {

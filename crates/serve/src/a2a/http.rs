@@ -7,7 +7,7 @@ use axum::response::{IntoResponse as _, Response};
 use multitap_a2a::devtool::Spelling;
 use multitap_a2a::{Dialect, Error, ErrorKind, Request, devtool};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::cursor::Cursor;
 use super::frame::Form;
@@ -84,7 +84,7 @@ async fn answer(door: &Shared, caller: Caller, params: &Params, headers: &Header
     };
     let call =
         Call { caller, form: Form { dialect, spelling }, extension: uses_extension(headers), after, client_id: None };
-    match door.a2a().answer(door, call, request).await {
+    match door.a2a.answer(door, call, request).await {
         Ok(Answer::Result(result)) => json_response(response(&id, "result", &result)),
         Ok(Answer::Stream(stream)) => sse::respond(door, id, stream),
         Ok(Answer::Command(stream)) if takes_stream(headers) => sse::respond(door, id, stream),
@@ -98,10 +98,8 @@ async fn answer(door: &Shared, caller: Caller, params: &Params, headers: &Header
 
 /// `GET /listCommands`, as the shipped server has it.
 pub(crate) async fn list_commands(State(door): State<Shared>, Extension(caller): Extension<Caller>) -> Response {
-    let shared = door.host().shared();
-    let form = Form { dialect: Dialect::V0_3, spelling: Spelling::Coder };
-    let call = Call { caller, form, extension: true, after: None, client_id: None };
-    match door.a2a().list_commands(&door, &call, shared.as_ref()).await {
+    let shared = door.host.shared();
+    match door.a2a.list_commands(&door, &coder(caller), shared.as_ref()).await {
         Ok(commands) => {
             let commands: Vec<_> = commands.into_iter().map(slash_command).collect();
             axum::Json(devtool::coder::command_list(&commands)).into_response()
@@ -121,7 +119,7 @@ pub(crate) async fn execute_command(
     if !is_json(&headers) {
         return wrong("a command is sent as Content-Type: application/json".to_owned());
     }
-    let body: Value = match serde_json::from_slice(&body) {
+    let body = match multitap_a2a::json::parse(&body) {
         Ok(body) => body,
         Err(error) => return wrong(format!("not valid JSON: {error}")),
     };
@@ -130,9 +128,7 @@ pub(crate) async fn execute_command(
         Err(error) => return wrong(error.message),
     };
     let command = execute.command_path.join(" ");
-    let form = Form { dialect: Dialect::V0_3, spelling: Spelling::Coder };
-    let call = Call { caller, form, extension: true, after: None, client_id: None };
-    match door.a2a().run_command(&door, call, execute).await {
+    match door.a2a.run_command(&door, coder(caller), execute).await {
         Ok(Ran::Done { said }) => axum::Json(json!({ "name": command, "data": said })).into_response(),
         Ok(Ran::Asked { said, status, execution_id, context_id }) => axum::Json(json!({
             "name": command, "data": said, "status": status, "execution_id": execution_id, "context_id": context_id,
@@ -141,6 +137,12 @@ pub(crate) async fn execute_command(
         Ok(Ran::NotStarted { why }) => (StatusCode::NOT_FOUND, axum::Json(json!({ "error": why }))).into_response(),
         Err(error) => problem(&error),
     }
+}
+
+/// A call as the shipped server has it.
+fn coder(caller: Caller) -> Call {
+    let form = Form { dialect: Dialect::V0_3, spelling: Spelling::Coder };
+    Call { caller, form, extension: true, after: None, client_id: None }
 }
 
 fn problem(error: &Error) -> Response {

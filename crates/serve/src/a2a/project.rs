@@ -21,7 +21,7 @@ use multitap_event::{
 use multitap_hub::State;
 use serde_json::{Value, json};
 
-use self::kind::{asked_about, end_state, is_quiet, mode_word, more, news, waiting};
+use self::kind::{asked_about, end_state, is_quiet, more, news, waiting};
 use self::tool::Tools;
 use super::cursor::Cursor;
 use super::frame::{Body, Ends, Frame, FrameScope, StateChange};
@@ -245,7 +245,7 @@ impl Projector {
             EventKind::SessionEnded(end) => self.ended(end, first, at, out),
             EventKind::Error(error) => self.went_wrong(error, first, at, out),
             EventKind::ModeChanged { mode, native_mode, .. } => {
-                let mode = mode.map(mode_word).or(native_mode.clone().map(Value::from)).unwrap_or_default();
+                let mode = mode.map(|mode| json!(mode)).or(native_mode.clone().map(Value::from)).unwrap_or_default();
                 self.emit(first, at, Body::State(more("mode", mode)), out);
             }
             EventKind::ModelChanged { model, .. } => {

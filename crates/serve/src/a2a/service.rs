@@ -84,12 +84,6 @@ pub(crate) enum Frames {
     },
 }
 
-impl From<Reader> for Frames {
-    fn from(reader: Reader) -> Self {
-        Self::Live(reader)
-    }
-}
-
 impl Frames {
     async fn next(&mut self) -> Result<Option<Arc<Frame>>, MissingFrames> {
         match self {
@@ -124,8 +118,8 @@ pub(crate) enum Item {
 }
 
 impl Stream {
-    pub(crate) fn new(first: Option<String>, frames: impl Into<Frames>, follow: Follow, form: Form) -> Self {
-        Self { first, frames: frames.into(), follow, form, over: false }
+    pub(crate) fn new(first: Option<String>, frames: Frames, follow: Follow, form: Form) -> Self {
+        Self { first, frames, follow, form, over: false }
     }
 
     /// The session, if it is live.
@@ -183,7 +177,7 @@ impl Stream {
 }
 
 /// The state of the A2A door.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Service {
     stages: Stages,
     /// Sessions whose clients use the shipped spelling.
@@ -195,29 +189,20 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    pub(crate) fn new() -> Self {
-        Self {
-            stages: Stages::default(),
-            coders: Arc::default(),
-            notices: Notices::default(),
-            repaired: OnceCell::new(),
-        }
-    }
-
     /// Repairs the tasks of earlier processes, before any are read.
     async fn repair_tasks(&self, door: &Shared) {
-        self.repaired.get_or_init(|| repair::repair_tasks(door.host().journal())).await;
+        self.repaired.get_or_init(|| repair::repair_tasks(door.host.journal())).await;
     }
 
     /// The stage of a session: its frames are made once for all its clients.
     pub(crate) async fn stage(&self, door: &Shared, session: &Session) -> Result<Arc<Stage>, Error> {
-        let keep_tasks = |stage| TaskKeeper::new(stage, door.host().journal(), self.coders.clone()).run();
-        let stage = self.stages.get(session, keep_tasks, door.tasks(), door.stop()).await;
+        let keep_tasks = |stage| TaskKeeper::new(stage, door.host.journal(), self.coders.clone()).run();
+        let stage = self.stages.get(session, keep_tasks, &door.tasks, &door.stop).await;
         stage.map_err(|error| error::from_refusal(&error))
     }
 
     fn form(&self, door: &Shared, call: &Call, session: &SessionId) -> Form {
-        let is_shared = door.host().shared().is_some();
+        let is_shared = door.host.shared().is_some();
         let shown = !is_shared && self.coders.has(session);
         Form { spelling: if shown { Spelling::Coder } else { call.form.spelling }, ..call.form }
     }

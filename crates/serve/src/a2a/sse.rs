@@ -40,8 +40,8 @@ pub(super) fn refuse(dialect: Dialect, id: &RequestId, error: &Error) -> Respons
 /// Sends a stream. A client that leaves it unread for too long is disconnected, and may come back with its cursor.
 pub(super) fn respond(door: &Shared, id: RequestId, frames: Stream) -> Response {
     let (chunks, received) = mpsc::channel::<Bytes>(1);
-    let stop = door.stop().clone();
-    door.tasks().spawn(async move {
+    let stop = door.stop.clone();
+    door.tasks.spawn(async move {
         tokio::select! {
             () = stop.cancelled() => {}
             () = send(id, frames, &chunks) => {}

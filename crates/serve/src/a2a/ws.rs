@@ -127,7 +127,7 @@ impl Connection {
         after: Option<Cursor>,
         epoch: Option<u64>,
     ) -> Result<(), Error> {
-        let stage = self.door.a2a().stage(&self.door, session).await?;
+        let stage = self.door.a2a.stage(&self.door, session).await?;
         let mut from = stage.now().cursor;
         if is_bare {
             self.unjoined = Some(session.clone());
@@ -137,7 +137,7 @@ impl Connection {
         self.join(session).await?;
         if after.is_some() {
             let task = name::lasting(session.id().as_str()).into();
-            let (gap, cursor) = self.door.a2a().catch_up(&self.door, &stage, &task, self.form, after, epoch).await?;
+            let (gap, cursor) = self.door.a2a.catch_up(&self.door, &stage, &task, self.form, after, epoch).await?;
             self.first = gap.map(|task| Broadcast { cursor, json: &task }.to_string());
             from = cursor;
         }
@@ -168,7 +168,7 @@ impl Connection {
     }
 
     async fn serve(&mut self, peer: &mut Peer<Done>) -> Result<Served, Disconnected> {
-        let stop = self.door.stop().clone();
+        let stop = self.door.stop.clone();
         let first_message = sleep(FIRST_MESSAGE);
         tokio::pin!(first_message);
         if let Some(first) = self.first.take() {
@@ -320,7 +320,7 @@ impl Connection {
         }
         let (door, call) = (self.door.clone(), self.call(dialect));
         peer.spawn(id, async move {
-            let prepared = door.a2a().prepare(&door, call, request).await;
+            let prepared = door.a2a.prepare(&door, call, request).await;
             Done { dialect, what: What::Prepared(prepared) }
         });
         Ok(())

@@ -121,7 +121,7 @@ impl Connection {
     }
 
     async fn serve(&mut self, peer: &mut Peer<Done>) -> Result<CloseReason, Disconnected> {
-        let stop = self.door.stop().clone();
+        let stop = self.door.stop.clone();
         loop {
             if !peer.is_full()
                 && let Ok((session, item)) = self.incoming.try_recv()
@@ -183,7 +183,7 @@ impl Connection {
                 let session = attachment.session.id().clone();
                 self.asks.close_all(&session);
                 self.attachments.insert(session, *attachment);
-                self.door.tasks().spawn(reader.run(self.items.clone()));
+                self.door.tasks.spawn(reader.run(self.items.clone()));
                 Ok(())
             }
         }
@@ -272,21 +272,21 @@ impl Connection {
             decided(&session, decide, client).await;
         };
         // Dropping the request takes it back.
-        self.asks.pending.push(self.door.tasks().spawn(async move { closed.run_until_cancelled(asking).await }));
+        self.asks.pending.push(self.door.tasks.spawn(async move { closed.run_until_cancelled(asking).await }));
     }
 
     async fn notified(&mut self, peer: &mut Peer<Done>, method: &str, params: Value) -> Result<(), Disconnected> {
         match method {
             "session/cancel" => {
                 if let Ok(cancel) = decode::params::<CancelNotification>(Some(params)) {
-                    self.cancel(&SessionId::from(&*cancel.session_id.0)).await;
+                    self.cancel(&SessionId::from(&*cancel.session_id.0));
                 }
             }
             CANCEL_REQUEST => {
                 let Some(Ok(id)) = params.get("requestId").map(RequestId::read) else { return Ok(()) };
                 let prompt = self.prompts.values().find(|waiting| waiting.request == id);
                 if let Some(session) = prompt.map(|waiting| waiting.session.clone()) {
-                    self.cancel(&session).await;
+                    self.cancel(&session);
                 } else if peer.abort(&id) {
                     self.loads.remove(&id);
                     peer.refuse(&id, &error::written(error::CANCELLED, "cancelled", Map::new())).await?;
@@ -299,7 +299,7 @@ impl Connection {
     }
 
     /// Stops what this client waits for: its queued prompts, and the running turn unless only queued prompts are its own.
-    async fn cancel(&mut self, id: &SessionId) {
+    fn cancel(&self, id: &SessionId) {
         let Some(attachment) = self.attachments.get(id) else { return };
         let (session, client) = (attachment.session.clone(), attachment.client.clone());
         let own: Vec<PromptId> = self
@@ -308,7 +308,7 @@ impl Connection {
             .filter(|(_, waiting)| waiting.session == *id)
             .map(|(prompt, _)| prompt.clone())
             .collect();
-        self.door.tasks().spawn(async move {
+        self.door.tasks.spawn(async move {
             let mut withdrawn = 0;
             for prompt in &own {
                 // One that is not in the queue runs or is over.
@@ -327,13 +327,13 @@ impl Connection {
     /// Begins to answer a request.
     async fn request(&mut self, peer: &mut Peer<Done>, request: Request) -> Result<(), Disconnected> {
         let Request { id, method, params } = request;
-        if let Err(refusal) = self.begin(peer, id.clone(), &method, params).await {
+        if let Err(refusal) = self.begin(peer, id.clone(), &method, params) {
             peer.refuse(&id, &error::of(&refusal)).await?;
         }
         Ok(())
     }
 
-    async fn begin(
+    fn begin(
         &mut self,
         peer: &mut Peer<Done>,
         id: RequestId,
@@ -343,7 +343,7 @@ impl Connection {
         let joiner = self.joiner();
         match method {
             INITIALIZE => {
-                let result = self.initialize(decode::params(params)?);
+                let result = self.initialize(&decode::params(params)?);
                 peer.spawn(id, async move { Done::Answered(written(&result)) });
             }
             "authenticate" => {
@@ -427,7 +427,7 @@ impl Connection {
         Ok((attachment.session.clone(), attachment.client.clone()))
     }
 
-    fn initialize(&mut self, request: InitializeRequest) -> InitializeResponse {
+    fn initialize(&mut self, request: &InitializeRequest) -> InitializeResponse {
         self.features = ClientFeatures::of(&request.client_capabilities);
         if let Some(info) = &request.client_info
             && self.client.account.is_none()
@@ -447,10 +447,9 @@ impl Connection {
             .mcp_capabilities(McpCapabilities::new().http(true))
             .session_capabilities(sessions)
             .meta(Map::from_iter([(META.to_owned(), attach)]));
-        let about = self.door.about();
         InitializeResponse::new(ProtocolVersion::V1)
             .agent_capabilities(capabilities)
-            .agent_info(Implementation::new("multitap", about.version.clone()).title(about.name.clone()))
+            .agent_info(Implementation::new("multitap", env!("CARGO_PKG_VERSION")).title("Multitap".to_owned()))
     }
 
     fn joiner(&self) -> Joiner {
@@ -468,12 +467,12 @@ struct Joiner {
 impl Joiner {
     async fn open(self, request: NewSessionRequest) -> Answer {
         let open = decode::open(request)?;
-        let (session, notices) = match self.door.host().shared() {
+        let (session, notices) = match self.door.host.shared() {
             Some(shared) => (shared, Vec::new()),
             None => {
                 refuse_observers(&self.client)?;
                 let wanted = Wanted { by: self.client.clone(), open };
-                let Opened { session, notices } = self.door.host().open(wanted).await?;
+                let Opened { session, notices } = self.door.host.open(wanted).await?;
                 (session, notices)
             }
         };
@@ -487,11 +486,11 @@ impl Joiner {
     }
 
     async fn resume(self, id: SessionId, start: Start) -> Answer {
-        let session = match self.door.host().find(&id) {
+        let session = match self.door.host.find(&id) {
             Some(session) => session,
             None => {
                 refuse_observers(&self.client)?;
-                self.door.host().resume(id, self.client.clone()).await?.session
+                self.door.host.resume(id, self.client.clone()).await?.session
             }
         };
         let is_replay = matches!(start, Start::Replay(_));
@@ -534,7 +533,7 @@ impl Joiner {
 
     /// Frees what nobody else uses. The session is stored and can be loaded again.
     async fn close(self, session: &Session) -> Answer {
-        let is_shared = self.door.host().shared().is_some_and(|shared| shared.id() == session.id());
+        let is_shared = self.door.host.shared().is_some_and(|shared| shared.id() == session.id());
         let has_others = session.snapshot().await.is_some_and(|state| {
             state.clients.iter().any(|client| client.door != self.client.door || client.client != self.client.client)
         });
@@ -548,15 +547,15 @@ impl Joiner {
         if !self.client.is_owner() {
             return Err(Refusal::NotOwner);
         }
-        let is_shared = self.door.host().shared().is_some_and(|shared| *shared.id() == id);
+        let is_shared = self.door.host.shared().is_some_and(|shared| *shared.id() == id);
         if is_shared {
             return Err(error::invalid_params("sessionId: this session is shared with a terminal"));
         }
-        if let Some(session) = self.door.host().find(&id) {
+        if let Some(session) = self.door.host.find(&id) {
             session.end();
             session.over().await;
         }
-        self.door.host().journal().remove(id).await?;
+        self.door.host.journal().remove(id).await?;
         Ok(Done::Answered(written(&DeleteSessionResponse::new())))
     }
 }

@@ -1,5 +1,4 @@
-//! How clients authenticate. Each scheme is a variant: what it reads from a request, what it requires, and how the agent
-//! card describes it.
+//! How clients authenticate. Each scheme is a variant: what it reads from a request, and what it requires.
 
 use std::borrow::Cow;
 
@@ -22,16 +21,6 @@ pub enum Scheme {
     SameUser,
 }
 
-/// An HTTP authentication scheme, for the agent card.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SecurityScheme {
-    /// Its name in the card.
-    pub name: &'static str,
-    /// The word in `Authorization` and `WWW-Authenticate`.
-    pub scheme: &'static str,
-    pub description: &'static str,
-}
-
 /// A missing or wrong token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unauthenticated {
@@ -40,16 +29,9 @@ pub(super) enum Unauthenticated {
 }
 
 impl Scheme {
-    /// The required authentication; empty for an open door.
-    pub fn security_schemes(&self) -> Vec<SecurityScheme> {
-        match self {
-            Self::Open | Self::SameUser => Vec::new(),
-            Self::Bearer(_) => vec![SecurityScheme {
-                name: "bearer",
-                scheme: "Bearer",
-                description: "A token of this host, with the role it was given there",
-            }],
-        }
+    /// Whether clients must send a token.
+    pub fn requires_token(&self) -> bool {
+        matches!(self, Self::Bearer(_))
     }
 
     /// A scheme with these tokens; without tokens the door is open.

@@ -122,12 +122,7 @@ pub enum BadToken {
 
 /// Parses a role.
 pub(super) fn role_of(word: &str) -> Option<ClientRole> {
-    match word {
-        "owner" => Some(ClientRole::Owner),
-        "controller" => Some(ClientRole::Controller),
-        "observer" => Some(ClientRole::Observer),
-        _ => None,
-    }
+    serde_json::from_value(word.into()).ok()
 }
 
 fn hash(token: &str) -> [u8; 32] {

@@ -30,16 +30,16 @@ pub(crate) async fn answer(
         HostCall::Sessions(call) => sessions(door, &call).await.map(HostReply::Sessions),
         HostCall::Open(open) => {
             refuse_observers(&by)?;
-            door.host().open(Wanted { by, open: *open }).await.map(opened)
+            door.host.open(Wanted { by, open: *open }).await.map(opened)
         }
         HostCall::Resume { session_id } => {
             refuse_observers(&by)?;
-            match door.host().find(&session_id) {
+            match door.host.find(&session_id) {
                 Some(session) => Ok(opened(Opened { session, notices: Vec::new() })),
-                None => door.host().resume(session_id, by).await.map(opened),
+                None => door.host.resume(session_id, by).await.map(opened),
             }
         }
-        HostCall::Agents => Ok(HostReply::Agents { agents: door.host().agents().await? }),
+        HostCall::Agents => Ok(HostReply::Agents { agents: door.host.agents().await? }),
         HostCall::Models(about) => {
             let offer = offered(door, about, by, joined, Query::Models).await?;
             Ok(HostReply::Models { models: offer.models.unwrap_or_default() })
@@ -59,7 +59,7 @@ pub(crate) async fn answer(
 
 /// A page of the sessions that clients of this door may see.
 pub(crate) async fn sessions(door: &Shared, call: &SessionsCall) -> Result<SessionsReply, Refusal> {
-    let host = door.host();
+    let host = &door.host;
     let mut live: HashMap<SessionId, Session> =
         host.live().into_iter().map(|session| (session.id().clone(), session)).collect();
     let filter = Filter { folder: call.cwd.clone(), ..Filter::default() };
@@ -127,7 +127,7 @@ async fn unlogged(session: &Session, call: &SessionsCall) -> Option<SessionSumma
 /// The open questions of all live sessions.
 async fn questions(door: &Shared) -> Vec<SessionQuestion> {
     let mut questions = Vec::new();
-    for session in door.host().live() {
+    for session in door.host.live() {
         let Some(state) = session.snapshot().await else { continue };
         let asked = state.questions.open().iter().cloned();
         questions.extend(asked.map(|question| SessionQuestion { session_id: session.id().clone(), question }));
@@ -145,13 +145,13 @@ async fn offered(
     if let Some(session) = named(door, about.session_id, joined)? {
         return session.offered(what).await;
     }
-    door.offers().get(door.host().as_ref(), by, what).await
+    door.offers.get(door.host.as_ref(), by, what).await
 }
 
 async fn files(door: &Shared, session: &Session, query: String) -> Result<Vec<String>, Refusal> {
     let folder = session.snapshot().await.and_then(|state| folder(&state));
     let folder = folder.ok_or(Refusal::NoAgent)?;
-    let host = door.host().clone();
+    let host = door.host.clone();
     spawn_blocking(move || host.files(&folder, &query)).await.map_err(|_| Refusal::ShuttingDown)
 }
 
@@ -164,7 +164,7 @@ fn folder(state: &State) -> Option<PathBuf> {
 fn named(door: &Shared, id: Option<SessionId>, joined: Option<Session>) -> Result<Option<Session>, Refusal> {
     match id {
         None => Ok(joined),
-        Some(session_id) => door.host().find(&session_id).map(Some).ok_or(Refusal::UnknownSession { session_id }),
+        Some(session_id) => door.host.find(&session_id).map(Some).ok_or(Refusal::UnknownSession { session_id }),
     }
 }
 

@@ -180,7 +180,7 @@ impl Accept {
                 let served = async move {
                     match peers.identify(visitor).await {
                         // A client need not read the reason.
-                        PeerIdentity::Agent => drop(timeout(TELL_PATIENCE, peer::turn_away(stream)).await),
+                        PeerIdentity::Agent => turn_away(stream, peer::refusal).await,
                         identity => serve(stream, (seat, identity), router, limits, stop).await,
                     }
                 };
@@ -196,7 +196,7 @@ impl Accept {
                 // All other connections are closed.
                 if let Ok(telling) = self.told.clone().try_acquire_owned() {
                     self.tasks.spawn(async move {
-                        timeout(TELL_PATIENCE, turn_away(stream)).await.ok(); // it was told, or did not listen
+                        turn_away(stream, too_many).await;
                         drop(telling);
                     });
                 }
@@ -240,12 +240,12 @@ async fn serve(
     }
 }
 
-/// Replies that there are too many connections.
-async fn turn_away(stream: impl Stream) {
-    let service = service_fn(async |_: hyper::Request<Incoming>| Ok::<Response, Infallible>(too_many()));
+/// Answers the first request with the reason, and closes. A client that does not listen is not waited for.
+async fn turn_away(stream: impl Stream, reason: fn() -> Response) {
+    let service = service_fn(async |_: hyper::Request<Incoming>| Ok::<Response, Infallible>(reason()));
     let connection = http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(stream), service);
-    if let Err(error) = connection.await {
-        tracing::debug!(%error, "a connection that is too many broke off");
+    if let Ok(Err(error)) = timeout(TELL_PATIENCE, connection).await {
+        tracing::debug!(%error, "a refused connection broke off");
     }
 }
 

@@ -5,22 +5,16 @@
 //! lookup reads the list of all processes, so one lookup serves all waiting connections. It starts after they were
 //! accepted; connections that arrive meanwhile wait for the next one.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 #[cfg(unix)]
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 
-use super::connection::Stream;
 use super::problem;
 use crate::guard::Guard;
 use crate::host::{Peer, PeerIdentity};
@@ -57,7 +51,7 @@ impl PeerCheck {
     pub(super) fn new(identify: Identify, guard: &Guard, tasks: &TaskTracker) -> Self {
         let (waiting, queue) = mpsc::channel(WAITING);
         tasks.spawn(run(identify, queue));
-        Self { has_tokens: !guard.security_schemes().is_empty(), waiting }
+        Self { has_tokens: guard.requires_token(), waiting }
     }
 
     /// The peer of a TCP connection. A door without tokens is on loopback.
@@ -107,16 +101,8 @@ async fn run(identify: Identify, mut queue: mpsc::Receiver<Check>) {
     }
 }
 
-/// Answers the first request with the reason, and closes.
-pub(super) async fn turn_away(stream: impl Stream) {
-    let service = service_fn(async |_: hyper::Request<Incoming>| Ok::<Response, Infallible>(refusal()));
-    let connection = http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(stream), service);
-    if let Err(error) = connection.await {
-        tracing::debug!(%error, "a refused connection broke off");
-    }
-}
-
-fn refusal() -> Response {
+/// The answer to a process of an agent.
+pub(super) fn refusal() -> Response {
     let message = "refused: an agent started the process that connects, and agents must not control sessions. \
                    To let it in, start this host with --token-file and give that process a token";
     problem(StatusCode::FORBIDDEN, message)

@@ -1,17 +1,17 @@
 //! The routes, and what applies to every response: the guard, limits, headers, logging.
 
-use axum::body::Body;
-use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::body::{Body, Bytes};
+use axum::extract::{DefaultBodyLimit, FromRequest as _, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use axum::{Extension, Router};
 use multitap_event::ClientRole;
+use tokio::time::timeout;
 use tower_http::timeout::TimeoutBody;
 use tracing::Instrument as _;
 
-use super::body::Deadline;
 use super::connection::HEAD;
 use super::{Entrance, Shared, problem};
 use crate::guard::{self, Caller};
@@ -39,7 +39,7 @@ pub(super) fn router(shared: &Shared) -> Router {
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
         .with_state(shared.clone());
-    behind(shared.entrance(), routes)
+    behind(&shared.entrance, routes)
 }
 
 /// A service at one path, instead of sessions.
@@ -60,8 +60,8 @@ where
 /// Adds the guard, limits and headers to routes.
 fn behind(entrance: &Entrance, routes: Router) -> Router {
     routes
-        .layer(DefaultBodyLimit::max(entrance.limits().body))
         .layer(from_fn_with_state(entrance.clone(), bounded))
+        .layer(DefaultBodyLimit::max(entrance.limits.body))
         .layer(from_fn_with_state(entrance.clone(), guard::enter))
         .layer(from_fn(finished))
 }
@@ -88,7 +88,7 @@ async fn healthy() -> &'static str {
 }
 
 async fn ready(State(door): State<Shared>) -> Response {
-    if door.stop().is_cancelled() {
+    if door.stop.is_cancelled() {
         return problem(StatusCode::SERVICE_UNAVAILABLE, "this host is shutting down");
     }
     "ok\n".into_response()
@@ -104,7 +104,7 @@ async fn wrong_method() -> Response {
 
 /// Limits the size of heads and bodies, and the time of bodies.
 async fn bounded(State(entrance): State<Entrance>, request: Request, next: Next) -> Response {
-    let limits = entrance.limits();
+    let limits = &entrance.limits;
     // The HTTP library checks only incomplete heads, so a head may have up to twice the limit.
     if head_size(&request) > HEAD {
         let why = format!("the head of a request has at most {HEAD} bytes");
@@ -114,10 +114,15 @@ async fn bounded(State(entrance): State<Entrance>, request: Request, next: Next)
     if length.is_some_and(|length: u64| length > limits.body as u64) {
         return too_large(limits.body);
     }
-    let in_time = |body| Body::new(Deadline::new(TimeoutBody::new(limits.body_pause, body), limits.body_time));
-    let response = next.run(request.map(in_time)).await;
-    // A body without a length is refused where it is read.
-    if response.status() == StatusCode::PAYLOAD_TOO_LARGE { too_large(limits.body) } else { response }
+    let (head, body) = request.into_parts();
+    let body = Request::from_parts(head.clone(), Body::new(TimeoutBody::new(limits.body_pause, body)));
+    match timeout(limits.body_time, Bytes::from_request(body, &())).await {
+        Ok(Ok(body)) => next.run(Request::from_parts(head, body.into())).await,
+        // It named no length.
+        Ok(Err(error)) if error.status() == StatusCode::PAYLOAD_TOO_LARGE => too_large(limits.body),
+        Ok(Err(error)) => problem(error.status(), &error.body_text()),
+        Err(_) => problem(StatusCode::REQUEST_TIMEOUT, "the body of the request took too long"),
+    }
 }
 
 /// The bytes of the path, the query and the headers.

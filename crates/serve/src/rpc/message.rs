@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Display};
 
+use multitap_a2a::json::{self, JsonError, MAX_VALUES};
 use serde::Deserialize;
 use serde_json::{Number, Value};
 
@@ -99,8 +100,13 @@ impl Fault {
 
 impl Message {
     pub(super) fn read(text: &[u8]) -> Result<Self, Invalid> {
-        let parsed = serde_json::from_slice(text).map_err(|error| {
-            let fault = Fault::new(PARSE_ERROR, format!("not valid JSON: {error}"));
+        let parsed = json::parse(text).map_err(|error| {
+            let fault = match error {
+                JsonError::Invalid(error) => Fault::new(PARSE_ERROR, format!("not valid JSON: {error}")),
+                JsonError::TooManyValues => {
+                    Fault::invalid_request(format!("a message has at most {MAX_VALUES} values"))
+                }
+            };
             Invalid { id: RequestId::Null, fault }
         })?;
         let invalid = |id: &RequestId, why: &str| Invalid { id: id.clone(), fault: Fault::invalid_request(why) };
@@ -279,6 +285,8 @@ mod tests {
         }
         let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
         assert_eq!(refused(&deep), (RequestId::Null, PARSE_ERROR));
+        let many = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":[{}0]}}"#, "[],".repeat(MAX_VALUES));
+        assert_eq!(refused(&many), (RequestId::Null, INVALID_REQUEST), "its values would take too much memory");
     }
 
     #[test]

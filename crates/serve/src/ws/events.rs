@@ -56,7 +56,7 @@ impl Connection {
     }
 
     async fn serve(&mut self, peer: &mut Peer<Answer>) -> Result<CloseReason, Disconnected> {
-        let stop = self.door.stop().clone();
+        let stop = self.door.stop.clone();
         if let Some(joined) = self.joined.take() {
             peer.notify("joined", joined).await?;
         }
@@ -164,7 +164,7 @@ impl Connection {
     async fn join(&mut self, call: &JoinCall) -> Answer {
         let session = match &call.session_id {
             None => self.session.clone().ok_or(Refusal::NoSession)?,
-            Some(id) => self.door.host().find(id).ok_or_else(|| Refusal::UnknownSession { session_id: id.clone() })?,
+            Some(id) => self.door.host.find(id).ok_or_else(|| Refusal::UnknownSession { session_id: id.clone() })?,
         };
         let from = call.from()?;
         self.feed = None;

@@ -4,8 +4,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use multitap_event::{AgentCommand, ClientRef, SessionId};
-use multitap_hub::{Journal, JournalError, Refusal, Session, SessionRecord, Unusable};
+use multitap_hub::{Journal, JournalError, Refusal, Session, SessionRecord};
 use multitap_serve::{Access, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity, Wanted};
+use multitap_store::Store;
 
 use crate::scene::{Line, config, port};
 
@@ -54,7 +55,7 @@ impl Host for Slow {
     }
 
     fn journal(&self) -> Arc<dyn Journal> {
-        Arc::new(Unusable(JournalError::Full))
+        Arc::new(Store::unusable(JournalError::Full))
     }
 
     fn commands(&self) -> Hosted<'_, Option<Vec<AgentCommand>>> {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_event::{AgentCommand, ClientRef, SessionId};
-use multitap_hub::{Journal, JournalError, Refusal, Session, SessionRecord, Unusable};
+use multitap_hub::{Journal, JournalError, Refusal, Session, SessionRecord};
 use multitap_serve::{
     Access, DoorConfig, DoorError, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity, Wanted,
 };
+use multitap_store::Store;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -42,7 +43,7 @@ impl Host for Nobody {
     }
 
     fn journal(&self) -> Arc<dyn Journal> {
-        Arc::new(Unusable(JournalError::Full))
+        Arc::new(Store::unusable(JournalError::Full))
     }
 
     fn commands(&self) -> Hosted<'_, Option<Vec<AgentCommand>>> {
@@ -59,9 +60,8 @@ impl Host for Nobody {
 }
 
 pub(crate) fn config(host: &str, access: Access, limits: Limits) -> DoorConfig {
-    let (name, version) = ("test".to_owned(), "0".to_owned());
     let (host, remote_agents) = (host.to_owned(), Vec::new());
-    DoorConfig { host, port: 0, access, limits, extension_required: false, remote_agents, name, version }
+    DoorConfig { host, port: 0, access, limits, extension_required: false, remote_agents }
 }
 
 pub(crate) async fn try_open(config: DoorConfig) -> Result<OpenDoor, DoorError> {

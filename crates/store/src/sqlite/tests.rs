@@ -43,7 +43,7 @@ async fn leases_are_moved_on_but_not_those_that_were_lost() {
     let tamper = rusqlite::Connection::open(&path).unwrap();
     tamper.execute("UPDATE logs SET until = 1", []).unwrap();
     tamper.execute("UPDATE logs SET owner = 'another' WHERE session = 2", []).unwrap();
-    store.writer.send(Message::Refresh).await.unwrap();
+    store.open.as_ref().unwrap().writer.send(Message::Refresh).await.unwrap();
     // Whatever is handed in later is done later.
     store.append(batch(&ours, 1..=1)).await.unwrap();
     store.append(batch(&lost, 1..=1)).await.unwrap_err();
@@ -67,7 +67,7 @@ async fn what_could_not_be_given_back_is_given_back_later() {
     store.release(given_up.record.id, given_up.owner, 0).await.unwrap_err();
     locker.execute_batch("ROLLBACK").unwrap();
     assert_eq!(number(&path, "SELECT count(*) FROM logs WHERE owner IS NULL"), 0);
-    store.writer.send(Message::Refresh).await.unwrap();
+    store.open.as_ref().unwrap().writer.send(Message::Refresh).await.unwrap();
     // The first may be done together with it, and comes first then.
     store.append(batch(&held, 1..=1)).await.unwrap();
     store.append(batch(&held, 2..=2)).await.unwrap();

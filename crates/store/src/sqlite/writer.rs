@@ -111,23 +111,19 @@ impl Writer {
             counted.store(u32::try_from(pages).unwrap_or(0), Ordering::Relaxed);
             Ok(())
         }))?;
-        let held = HashMap::new();
-        let flush = Flush::Now;
-        let (called_at, sweeping) = (0, true);
-        let gap_markers = GapMarkers::of(path.clone());
         Ok(Self {
             connection,
+            gap_markers: GapMarkers::of(path.clone()),
             path,
             this,
             queue,
             pages,
-            called_at,
+            called_at: 0,
             keeper,
             keeper_thread,
-            flush,
-            held,
-            gap_markers,
-            sweeping,
+            flush: Flush::Now,
+            held: HashMap::new(),
+            sweeping: true,
         })
     }
 

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::play::{Dialect, event};
+use super::play::{Dialect, event, halves};
 use super::request::{Image, Seen, ToolResult, Turn, text_of};
 use super::script::{Refusal, Reply, Step, Stop, Usage};
-use super::tool::{self, Args, Tool};
+use super::tool::{self, NativeCall, Tool};
 use super::{Api, fresh_id};
 
 /// Placeholder for the signature of a real thought.
@@ -165,13 +165,10 @@ impl Dialect for Stream {
     fn call(&mut self, tool: &Tool) -> String {
         self.called = true;
         let closed = self.close();
-        let (name, input) = named(tool, &self.offered);
+        let NativeCall { name, args, .. } = tool::native(tool, Api::Anthropic, &self.offered);
         let block = self.start(&json!({"type": "tool_use", "id": fresh_id("toolu"), "name": name, "input": {}}));
-        // In two halves, as real models stream it.
-        let input = input.to_string();
-        let middle = (input.len() / 2..=input.len()).find(|at| input.is_char_boundary(*at)).unwrap_or(input.len());
-        let halves = [&input[..middle], &input[middle..]];
-        let deltas = halves.map(|half| self.delta(&json!({"type": "input_json_delta", "partial_json": half})));
+        let deltas = halves(&args.to_string())
+            .map(|half| self.delta(&json!({"type": "input_json_delta", "partial_json": half})));
         closed + &block + &deltas.concat() + &self.stop()
     }
 
@@ -203,14 +200,6 @@ fn reason(stop: Stop, called: bool) -> &'static str {
     }
 }
 
-fn named(tool: &Tool, offered: &[String]) -> (String, Value) {
-    let call = tool::native(tool, Api::Anthropic, offered);
-    match call.args {
-        Args::Json(input) => (call.name, input),
-        Args::Text(text) => (call.name, Value::String(text)),
-    }
-}
-
 /// The same answer in one piece.
 pub(super) fn whole(reply: &Reply, seen: &Seen) -> Value {
     let mut called = false;
@@ -219,8 +208,8 @@ pub(super) fn whole(reply: &Reply, seen: &Seen) -> Value {
         Step::Think(chunks) => Some(json!({"type": "thinking", "thinking": chunks.concat(), "signature": SIGNATURE})),
         Step::Call(tool) => {
             called = true;
-            let (name, input) = named(tool, &seen.tools);
-            Some(json!({"type": "tool_use", "id": fresh_id("toolu"), "name": name, "input": input}))
+            let NativeCall { name, args, .. } = tool::native(tool, Api::Anthropic, &seen.tools);
+            Some(json!({"type": "tool_use", "id": fresh_id("toolu"), "name": name, "input": args}))
         }
         Step::EndBlock | Step::Pause(_) | Step::Hang | Step::Cut | Step::Fail { .. } => None,
     });

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::play::{Dialect, data};
-use super::request::{Seen, ToolResult, Turn, image_of_url, text_of};
-use super::script::{Reply, Step, Stop, Usage};
-use super::tool::{self, Args, Tool};
+use super::play::{Dialect, data, halves};
+use super::request::{Seen, ToolResult, Turn, text_of};
+use super::script::{Stop, Usage};
+use super::tool::{self, NativeCall, Tool};
 use super::{Api, fresh_id};
 
 /// Reads a request.
@@ -36,17 +36,7 @@ fn turn(message: &Value) -> Turn {
         let result = ToolResult { call, text: text_of(content), is_error: false };
         return Turn { results: vec![result], ..Turn::default() };
     }
-    let mut turn = Turn { from_model: message["role"] == "assistant", ..Turn::default() };
-    match content {
-        Value::String(text) => turn.texts.push(text.clone()),
-        Value::Array(parts) => {
-            turn.texts.extend(parts.iter().filter_map(|part| Some(part.get("text")?.as_str()?.to_owned())));
-            let urls = parts.iter().filter_map(|part| part.pointer("/image_url/url")?.as_str());
-            turn.images.extend(urls.filter_map(image_of_url));
-        }
-        _ => {}
-    }
-    turn
+    Turn::said(message["role"] == "assistant", content, |part| part.pointer("/image_url/url"))
 }
 
 /// An answer being streamed.
@@ -92,14 +82,10 @@ impl Dialect for Stream {
     fn call(&mut self, tool: &Tool) -> String {
         let index = self.calls;
         self.calls += 1;
-        let (name, arguments) = named(tool, &self.offered);
+        let NativeCall { name, args, .. } = tool::native(tool, Api::OpenAiChat, &self.offered);
         let opened = json!([{"index": index, "id": fresh_id("call"), "type": "function",
                              "function": {"name": name, "arguments": ""}}]);
-        // In two halves, as real models stream it.
-        let middle =
-            (arguments.len() / 2..=arguments.len()).find(|at| arguments.is_char_boundary(*at)).unwrap_or_default();
-        let halves = [&arguments[..middle], &arguments[middle..]];
-        let more = halves
+        let more = halves(&args.to_string())
             .map(|half| self.chunk(&json!({"tool_calls": [{"index": index, "function": {"arguments": half}}]}), None));
         self.chunk(&json!({"tool_calls": opened}), None) + &more.concat()
     }
@@ -128,38 +114,7 @@ fn finish(stop: Stop, called: bool) -> &'static str {
     }
 }
 
-fn named(tool: &Tool, offered: &[String]) -> (String, String) {
-    let call = tool::native(tool, Api::OpenAiChat, offered);
-    match call.args {
-        Args::Json(arguments) => (call.name, arguments.to_string()),
-        Args::Text(text) => (call.name, text),
-    }
-}
-
 fn usage(usage: Usage) -> Value {
     json!({"prompt_tokens": usage.input, "completion_tokens": usage.output,
            "total_tokens": usage.input + usage.output})
-}
-
-/// The same answer in one piece.
-pub(super) fn whole(reply: &Reply, seen: &Seen) -> Value {
-    let (mut text, mut calls) = (String::new(), Vec::new());
-    for step in &reply.steps {
-        match step {
-            Step::Text(chunks) => text += &chunks.concat(),
-            Step::Call(tool) => {
-                let (name, arguments) = named(tool, &seen.tools);
-                let function = json!({"name": name, "arguments": arguments});
-                calls.push(json!({"id": fresh_id("call"), "type": "function", "function": function}));
-            }
-            Step::Think(_) | Step::EndBlock | Step::Pause(_) | Step::Hang | Step::Cut | Step::Fail { .. } => {}
-        }
-    }
-    let finish = finish(reply.stop, !calls.is_empty());
-    let mut message = json!({"role": "assistant", "content": text});
-    if !calls.is_empty() {
-        message["tool_calls"] = calls.into();
-    }
-    json!({"id": fresh_id("chatcmpl"), "object": "chat.completion", "model": seen.model,
-           "choices": [{"index": 0, "message": message, "finish_reason": finish}], "usage": usage(reply.usage)})
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::play::{Dialect, data};
 use super::request::{Image, Seen, ToolResult, Turn, text_of};
 use super::script::{Refusal, Reply, Step, Stop, Usage};
-use super::tool::{self, Args, Tool};
+use super::tool::{self, NativeCall, Tool};
 use super::{Api, fresh_id};
 
 /// Placeholder for the signature of a call after a thought.
@@ -138,12 +138,8 @@ fn reason(stop: Stop) -> &'static str {
 }
 
 fn call(tool: &Tool, offered: &[String]) -> Value {
-    let native = tool::native(tool, Api::Gemini, offered);
-    let args = match native.args {
-        Args::Json(args) => args,
-        Args::Text(text) => json!({"input": text}),
-    };
-    json!({"functionCall": {"id": fresh_id("call"), "name": native.name, "args": args}})
+    let NativeCall { name, args, .. } = tool::native(tool, Api::Gemini, offered);
+    json!({"functionCall": {"id": fresh_id("call"), "name": name, "args": args}})
 }
 
 fn usage(usage: Usage) -> Value {

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::play::{Dialect, event};
-use super::request::{Seen, ToolResult, Turn, image_of_url, text_of};
-use super::script::{Refusal, Reply, Stop, Usage};
-use super::tool::{self, Args, Tool};
+use super::request::{Seen, ToolResult, Turn, text_of};
+use super::script::{Refusal, Stop, Usage};
+use super::tool::{self, Tool};
 use super::{Api, fresh_id};
 
 /// Placeholder for the model's encrypted reasoning.
@@ -74,16 +74,7 @@ fn message(item: &Value) -> Option<Turn> {
         Some("assistant") => true,
         _ => return None,
     };
-    let mut turn = Turn { from_model, ..Turn::default() };
-    match &item["content"] {
-        Value::String(text) => turn.texts.push(text.clone()),
-        Value::Array(parts) => {
-            turn.texts.extend(parts.iter().filter_map(|part| Some(part.get("text")?.as_str()?.to_owned())));
-            turn.images.extend(parts.iter().filter_map(|part| image_of_url(part.get("image_url")?.as_str()?)));
-        }
-        _ => {}
-    }
-    Some(turn)
+    Some(Turn::said(from_model, &item["content"], |part| part.get("image_url")))
 }
 
 /// An answer being streamed.
@@ -246,10 +237,8 @@ impl Dialect for Stream {
         let index = self.output.len();
         let native = tool::native(tool, Api::OpenAi, &self.offered);
         let (kind, field, delta, args) = match native.args {
-            Args::Json(args) => {
-                ("function_call", "arguments", "response.function_call_arguments.delta", args.to_string())
-            }
-            Args::Text(input) => ("custom_tool_call", "input", "response.custom_tool_call_input.delta", input),
+            Value::String(input) => ("custom_tool_call", "input", "response.custom_tool_call_input.delta", input),
+            args => ("function_call", "arguments", "response.function_call_arguments.delta", args.to_string()),
         };
         let id = fresh_id(if kind == "function_call" { "fc" } else { "ctc" });
         let mut item =
@@ -297,15 +286,6 @@ fn usage(usage: Usage) -> Value {
         "output_tokens": usage.output, "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": usage.input + usage.output,
     })
-}
-
-/// The same answer in one piece.
-pub(super) fn whole(reply: &Reply, seen: &Seen) -> Value {
-    let mut stream = Stream::new(seen, reply.usage);
-    super::play::beats(reply, &mut stream);
-    let mut response = stream.response("completed");
-    response["usage"] = usage(reply.usage);
-    response
 }
 
 /// The body of an HTTP error.

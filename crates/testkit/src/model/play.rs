@@ -126,6 +126,12 @@ pub(super) fn body(beats: Vec<Beat>, shared: Arc<Shared>) -> Body {
     }))
 }
 
+/// The arguments of a call in two pieces, as real models stream them.
+pub(super) fn halves(args: &str) -> [&str; 2] {
+    let middle = args.char_indices().nth(args.len() / 2).map_or(args.len(), |(at, _)| at);
+    args.split_at(middle).into()
+}
+
 /// A server-sent event with a name.
 pub(super) fn event(name: &str, data: &serde_json::Value) -> String {
     format!("event: {name}\ndata: {data}\n\n")

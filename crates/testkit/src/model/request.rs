@@ -219,6 +219,17 @@ impl Seen {
 }
 
 impl Turn {
+    /// A message of OpenAI's APIs: a text, or parts with a text or the address of an image.
+    pub(super) fn said(from_model: bool, content: &Value, image: fn(&Value) -> Option<&Value>) -> Self {
+        let mut turn = Self { from_model, ..Self::default() };
+        turn.texts.extend(content.as_str().map(str::to_owned));
+        for part in content.as_array().into_iter().flatten() {
+            turn.texts.extend(part.get("text").and_then(Value::as_str).map(str::to_owned));
+            turn.images.extend(image(part).and_then(Value::as_str).and_then(image_of_url));
+        }
+        turn
+    }
+
     /// The text that the user wrote: CLIs wrap their own notes in tags.
     pub(super) fn text(&self) -> String {
         let said = self.texts.iter().map(|text| text.trim()).filter(|text| !is_note(text));
@@ -251,7 +262,7 @@ pub(super) fn text_of(content: &Value) -> String {
 }
 
 /// Reads `data:MEDIA;base64,DATA`.
-pub(super) fn image_of_url(url: &str) -> Option<Image> {
+fn image_of_url(url: &str) -> Option<Image> {
     let (media_type, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
     Some(Image { media_type: media_type.to_owned(), base64_len: data.len() })
 }

@@ -1,6 +1,6 @@
 //! The model's replies, in words that fit all model APIs.
 //!
-//! A test writes a [`Script`] of [`Reply`] values. How each API spells them is the business of its own
+//! A test writes a script of [`Reply`] values. How each API spells them is the business of its own
 //! module; nothing of a wire format belongs here.
 
 use std::time::Duration;
@@ -11,60 +11,6 @@ use super::tool::Tool;
 
 /// Length of the pieces that [`Reply::text`] is streamed in.
 const PIECE_CHARS: usize = 12;
-
-/// The model's replies in the main conversation, in order. After the last one, the directives in the user's own message
-/// decide.
-#[derive(Debug, Clone, Default)]
-pub struct Script {
-    pub(super) replies: Vec<Reply>,
-    pub(super) side_text: Option<String>,
-}
-
-impl Script {
-    /// An empty script: every answer comes from the directives in the prompt.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Adds the next reply.
-    #[must_use]
-    pub fn reply(mut self, reply: Reply) -> Self {
-        self.replies.push(reply);
-        self
-    }
-
-    /// Adds a reply that only says this.
-    #[must_use]
-    pub fn text(self, text: &str) -> Self {
-        self.reply(Reply::text(text))
-    }
-
-    /// Sets the answer to requests outside the conversation (titles, summaries, probes).
-    #[must_use]
-    pub fn side_text(mut self, text: &str) -> Self {
-        self.side_text = Some(text.to_owned());
-        self
-    }
-}
-
-impl From<Reply> for Script {
-    fn from(reply: Reply) -> Self {
-        Self::new().reply(reply)
-    }
-}
-
-impl From<Vec<Reply>> for Script {
-    fn from(replies: Vec<Reply>) -> Self {
-        Self { replies, ..Self::default() }
-    }
-}
-
-impl<const N: usize> From<[Reply; N]> for Script {
-    fn from(replies: [Reply; N]) -> Self {
-        Vec::from(replies).into()
-    }
-}
 
 /// One thing that happens in a reply.
 #[derive(Debug, Clone, PartialEq)]
@@ -212,19 +158,6 @@ impl Reply {
         self.step(Step::Call(tool))
     }
 
-    /// Ends the block of text or thought here: more of the same begins a new block, and an error that follows finds
-    /// this one complete.
-    #[must_use]
-    pub fn then_end_block(self) -> Self {
-        self.step(Step::EndBlock)
-    }
-
-    /// Waits before the next step.
-    #[must_use]
-    pub fn then_pause(self, pause: Duration) -> Self {
-        self.step(Step::Pause(pause))
-    }
-
     /// Sends nothing more until `ModelServer::release`.
     #[must_use]
     pub fn then_hang(self) -> Self {
@@ -290,6 +223,16 @@ impl Reply {
     pub(super) fn step(mut self, step: Step) -> Self {
         self.steps.push(step);
         self
+    }
+}
+
+/// A script of this reply alone.
+impl IntoIterator for Reply {
+    type Item = Self;
+    type IntoIter = std::iter::Once<Self>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        std::iter::once(self)
     }
 }
 

@@ -65,29 +65,22 @@ pub(super) struct NativeCall {
     pub(super) name: String,
     /// Codex groups the tools of an MCP server in a namespace.
     pub(super) namespace: Option<String>,
-    pub(super) args: Args,
-}
-
-/// The arguments of a tool call.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Args {
-    Json(Value),
-    /// Plain text, for Codex's freeform tools.
-    Text(String),
+    /// A string for Codex's freeform tools, else an object.
+    pub(super) args: Value,
 }
 
 impl NativeCall {
-    fn json(name: impl Into<String>, args: Value) -> Self {
-        Self { name: name.into(), namespace: None, args: Args::Json(args) }
+    fn new(name: impl Into<String>, args: Value) -> Self {
+        Self { name: name.into(), namespace: None, args }
     }
 }
 
 /// Finds the name and the arguments for the CLI behind `api`. `offered` are the tools its request lists.
 pub(super) fn native(tool: &Tool, api: Api, offered: &[String]) -> NativeCall {
     match (tool, api) {
-        (Tool::Native { name, args }, _) => NativeCall::json(name, args.clone()),
+        (Tool::Native { name, args }, _) => NativeCall::new(name, args.clone()),
         (Tool::Mcp { server, tool, args }, _) if offered.contains(&format!("mcp__{server}__{tool}")) => {
-            NativeCall::json(format!("mcp__{server}__{tool}"), args.clone())
+            NativeCall::new(format!("mcp__{server}__{tool}"), args.clone())
         }
         // An agent with the names of Gemini CLI, over whichever API.
         (tool, _) if offered.iter().any(|name| name == "run_shell_command") => gemini(tool),
@@ -100,15 +93,15 @@ pub(super) fn native(tool: &Tool, api: Api, offered: &[String]) -> NativeCall {
 fn claude(tool: &Tool) -> NativeCall {
     match tool {
         Tool::Shell(command) => {
-            NativeCall::json("Bash", json!({"command": command, "description": "Run a scripted command"}))
+            NativeCall::new("Bash", json!({"command": command, "description": "Run a scripted command"}))
         }
-        Tool::Write { path, content } => NativeCall::json("Write", json!({"file_path": path, "content": content})),
+        Tool::Write { path, content } => NativeCall::new("Write", json!({"file_path": path, "content": content})),
         Tool::Edit { path, old, new } => {
-            NativeCall::json("Edit", json!({"file_path": path, "old_string": old, "new_string": new}))
+            NativeCall::new("Edit", json!({"file_path": path, "old_string": old, "new_string": new}))
         }
-        Tool::Read(path) => NativeCall::json("Read", json!({"file_path": path})),
-        Tool::Mcp { server, tool, args } => NativeCall::json(format!("mcp__{server}__{tool}"), args.clone()),
-        Tool::Native { name, args } => NativeCall::json(name, args.clone()),
+        Tool::Read(path) => NativeCall::new("Read", json!({"file_path": path})),
+        Tool::Mcp { server, tool, args } => NativeCall::new(format!("mcp__{server}__{tool}"), args.clone()),
+        Tool::Native { name, args } => NativeCall::new(name, args.clone()),
     }
 }
 
@@ -122,27 +115,27 @@ fn codex(tool: &Tool, offered: &[String]) -> NativeCall {
             let server = format!("mcp__{}", server.replace('-', "_"));
             let flat = format!("{server}__{tool}");
             if offered.contains(&flat) {
-                return NativeCall::json(flat, args.clone());
+                return NativeCall::new(flat, args.clone());
             }
             if takes_code(offered) {
                 return code(&format!("text(JSON.stringify(await tools.{flat}({args})));"));
             }
-            NativeCall { namespace: Some(server), ..NativeCall::json(tool, args.clone()) }
+            NativeCall { namespace: Some(server), ..NativeCall::new(tool, args.clone()) }
         }
-        Tool::Native { name, args } => NativeCall::json(name, args.clone()),
+        Tool::Native { name, args } => NativeCall::new(name, args.clone()),
     }
 }
 
 fn codex_shell(command: &str, offered: &[String]) -> NativeCall {
     let has = |name: &str| offered.iter().any(|tool| tool == name);
     if has("exec_command") {
-        NativeCall::json("exec_command", json!({"cmd": command}))
+        NativeCall::new("exec_command", json!({"cmd": command}))
     } else if has("shell_command") {
-        NativeCall::json("shell_command", json!({"command": command}))
+        NativeCall::new("shell_command", json!({"command": command}))
     } else if takes_code(offered) {
         code(&format!("const result = await tools.exec_command({});\ntext(result.output);", json!({"cmd": command})))
     } else {
-        NativeCall::json("shell", json!({"command": ["bash", "-lc", command]}))
+        NativeCall::new("shell", json!({"command": ["bash", "-lc", command]}))
     }
 }
 
@@ -150,7 +143,7 @@ fn codex_patch(patch: &str, offered: &[String]) -> NativeCall {
     if takes_code(offered) {
         return code(&format!("text(await tools.apply_patch({}));", Value::from(patch)));
     }
-    NativeCall { name: "apply_patch".to_owned(), namespace: None, args: Args::Text(patch.to_owned()) }
+    NativeCall::new("apply_patch", patch.into())
 }
 
 /// Newer models have one freeform tool for almost everything, whose argument is a program.
@@ -160,7 +153,7 @@ fn takes_code(offered: &[String]) -> bool {
 }
 
 fn code(program: &str) -> NativeCall {
-    NativeCall { name: "exec".to_owned(), namespace: None, args: Args::Text(program.to_owned()) }
+    NativeCall::new("exec", program.into())
 }
 
 fn add_file(path: &str, content: &str) -> String {
@@ -177,16 +170,16 @@ fn update_file(path: &str, old: &str, new: &str) -> String {
 fn gemini(tool: &Tool) -> NativeCall {
     match tool {
         Tool::Shell(command) => {
-            NativeCall::json("run_shell_command", json!({"command": command, "description": "Run a scripted command"}))
+            NativeCall::new("run_shell_command", json!({"command": command, "description": "Run a scripted command"}))
         }
-        Tool::Write { path, content } => NativeCall::json("write_file", json!({"file_path": path, "content": content})),
-        Tool::Edit { path, old, new } => NativeCall::json(
+        Tool::Write { path, content } => NativeCall::new("write_file", json!({"file_path": path, "content": content})),
+        Tool::Edit { path, old, new } => NativeCall::new(
             "replace",
             json!({"file_path": path, "instruction": "A scripted edit", "old_string": old, "new_string": new}),
         ),
-        Tool::Read(path) => NativeCall::json("read_file", json!({"file_path": path})),
-        Tool::Mcp { server, tool, args } => NativeCall::json(format!("mcp_{server}_{tool}"), args.clone()),
-        Tool::Native { name, args } => NativeCall::json(name, args.clone()),
+        Tool::Read(path) => NativeCall::new("read_file", json!({"file_path": path})),
+        Tool::Mcp { server, tool, args } => NativeCall::new(format!("mcp_{server}_{tool}"), args.clone()),
+        Tool::Native { name, args } => NativeCall::new(name, args.clone()),
     }
 }
 
@@ -228,7 +221,6 @@ mod tests {
     #[test]
     fn an_edit_is_a_patch_for_codex() {
         let call = native(&Tool::edit("a.txt", "b", "c"), Api::OpenAi, &offered(&["apply_patch"]));
-        let Args::Text(patch) = call.args else { panic!("not freeform: {:?}", call.args) };
-        assert_eq!(patch, "*** Begin Patch\n*** Update File: a.txt\n@@\n-b\n+c\n*** End Patch\n");
+        assert_eq!(call.args, "*** Begin Patch\n*** Update File: a.txt\n@@\n-b\n+c\n*** End Patch\n");
     }
 }

@@ -1,15 +1,13 @@
 //! Sample agents: A2A servers on SDKs of other projects, for tests that call remote agents. `peers/agents.md` describes
 //! what they do.
 
-use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::thread;
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
-use super::{Binding, Kind};
+use super::{Binding, Kind, lines};
 use crate::Scratch;
 
 /// Time limit for a line of its output.
@@ -38,15 +36,7 @@ impl SampleAgent {
         let mut command = scratch.command(&words[0]);
         command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().with_context(|| format!("start an agent on {}", kind.title()))?;
-        let stdout = child.stdout.take().context("its output")?;
-        let (tx, lines) = channel();
-        thread::spawn(move || {
-            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                if tx.send(line).is_err() {
-                    break;
-                }
-            }
-        });
+        let lines = lines(child.stdout.take().context("its output")?);
         // Created before its address is known, so that it ends on every error.
         let mut agent = Self { url: String::new(), child, lines, _scratch: scratch };
         agent.url = agent.line().unwrap_or_default();

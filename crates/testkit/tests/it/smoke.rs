@@ -2,14 +2,14 @@
 
 use multitap_testkit::cli::CLAUDE;
 use multitap_testkit::fixture::Fixture;
-use multitap_testkit::model::{ModelServer, Reply, Role, Script, Tool};
+use multitap_testkit::model::{ModelServer, Reply, Role, Tool};
 use multitap_testkit::{Scratch, interop, record, wait};
 use serde_json::{Value, json};
 
 #[test]
 fn interop_claude_says_what_the_model_was_scripted_to_say() {
-    let Some(claude) = interop::claude() else { return };
-    let server = ModelServer::start(Script::new().text("hello from the script")).unwrap();
+    let Some(claude) = interop::find(CLAUDE) else { return };
+    let server = ModelServer::start(Reply::text("hello from the script")).unwrap();
     let scratch = Scratch::new(&server).unwrap();
     let output = scratch.command(&claude).args(["-p", "hi"]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "hello from the script", "{output:?}");
@@ -19,7 +19,7 @@ fn interop_claude_says_what_the_model_was_scripted_to_say() {
 
 #[test]
 fn interop_claude_tries_again_and_runs_parallel_tools() {
-    let Some(claude) = interop::claude() else { return };
+    let Some(claude) = interop::find(CLAUDE) else { return };
     let tools = Reply::text("two at once").then_call(Tool::shell("echo one")).then_call(Tool::shell("echo two"));
     let server =
         ModelServer::start([Reply::status(429), tools, Reply::text("half").then_cut(), Reply::text("done")]).unwrap();
@@ -35,7 +35,7 @@ fn interop_claude_tries_again_and_runs_parallel_tools() {
 
 #[test]
 fn interop_claude_sub_agents_leave_the_script_alone() {
-    let Some(claude) = interop::claude() else { return };
+    let Some(claude) = interop::find(CLAUDE) else { return };
     let sub = json!({"description": "sub", "prompt": "[[text:from below]]", "subagent_type": "general-purpose"});
     let script = [Reply::call(Tool::native("Agent", sub)), Reply::text("main, second"), Reply::text("main, third")];
     let server = ModelServer::start(script).unwrap();
@@ -67,7 +67,7 @@ async fn recorded(name: &str) -> (Fixture, Vec<String>) {
 
 #[tokio::test]
 async fn interop_a_recording_holds_both_sides_and_nothing_of_this_machine() {
-    if interop::claude().is_none() {
+    if interop::find(CLAUDE).is_none() {
         return;
     }
     let (fixture, kinds) = recorded("perm_allow").await;
@@ -81,7 +81,7 @@ async fn interop_a_recording_holds_both_sides_and_nothing_of_this_machine() {
 
 #[tokio::test]
 async fn interop_thinking_is_recorded_as_deltas() {
-    if interop::claude().is_none() {
+    if interop::find(CLAUDE).is_none() {
         return;
     }
     let (fixture, _) = recorded("stream_partial").await;

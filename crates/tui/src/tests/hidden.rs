@@ -46,6 +46,15 @@ fn a_question_shows_all_of_what_it_asks_about() {
     question["details"] =
         json!({ "type": "mcp", "server": "s\u{202e}", "tool": "t", "arguments": { "a\u{200b}": "\u{9b}x" } });
     check_shown(&question, &["t of s\\u202e", "\"a\\u200b\": \"\\u009bx\""]);
+    // The agent chooses these words, and could leave out what it asks for.
+    question["details"] = json!({
+        "type": "text", "text": "read the docs", "arguments": { "fileSystem": { "write": ["/\u{202e}etc"] }, "network": { "enabled": true } }
+    });
+    check_shown(&question, &["read the docs", "\"/\\u202eetc\"", "\"network\": { \"enabled\": true }"]);
+    question["details"] =
+        json!({ "type": "input", "questions": [{ "question": "which\u{200b}?\u{1b}[2J", "labels": ["a\u{202e}"] }] });
+    question["options"] = json!([{ "id": "o", "name": "a\u{202e}\u{9b}", "kind": "allowOnce" }]);
+    check_shown(&question, &["which\\u200b?␛[2J", "a\\u202e"]);
 }
 
 /// Otherwise the second line would look like the rest of the comment, which is wrapped.

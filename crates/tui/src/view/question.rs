@@ -6,6 +6,7 @@ use ratatui::layout::{Constraint, Layout, Rect, Size};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Paragraph};
+use serde_json::{Map, Value};
 
 use super::above::fit;
 use super::composer::Field;
@@ -339,6 +340,10 @@ fn action(dialog: &Dialog, columns: usize, theme: Theme) -> Vec<Line<'static>> {
     let text = |words: &str, style| text(words, columns, style);
     // A name takes one line: it must not imitate what follows.
     let name = |words: &str, style| wrap(Line::styled(clean_line(words), style), columns, 2);
+    let given = |arguments: &Map<String, Value>| match arguments.is_empty() {
+        true => Vec::new(),
+        false => text(&serde_json::to_string_pretty(arguments).unwrap_or_default(), theme.quiet()),
+    };
     let mut lines = match &question.details {
         Details::Command { command, directory, description } => {
             let mut lines = command_text(edited.unwrap_or(command), columns, theme.code(), theme);
@@ -361,17 +366,19 @@ fn action(dialog: &Dialog, columns: usize, theme: Theme) -> Vec<Line<'static>> {
         }
         Details::Mcp { server, tool, arguments } => {
             let mut lines = name(&format!("{tool} of {server}"), theme.code());
-            if !arguments.is_empty() {
-                let shown = serde_json::to_string_pretty(arguments).unwrap_or_default();
-                lines.extend(text(&shown, theme.quiet()));
-            }
+            lines.extend(given(arguments));
             lines
         }
         Details::Plan { plan } => crate::markdown::lines(plan, columns, theme),
         Details::Input { questions } => {
             questions.iter().flat_map(|asked| text(&asked.question, Style::new())).collect()
         }
-        Details::Text { text: words, .. } => text(words, Style::new()),
+        // The text may be the agent's own words; what would be done is in the arguments.
+        Details::Text { text: words, arguments } => {
+            let mut lines = text(words, Style::new());
+            lines.extend(given(arguments));
+            lines
+        }
     };
     lines.extend(question.reason.iter().flat_map(|reason| text(reason, theme.quiet())));
     lines

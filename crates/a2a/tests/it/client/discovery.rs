@@ -39,9 +39,9 @@ async fn the_card_may_be_elsewhere() {
     .await;
     Client::connect(&format!("{}/cards/mine.json?x=1", agent.url), quick()).await.unwrap();
     let base = format!("{}/a", agent.url);
-    Client::connect(&base, quick().card_path("own")).await.unwrap();
+    Client::connect(&base, ClientOptions { card_path: Some("own".to_owned()), ..quick() }).await.unwrap();
     assert_eq!(agent.last().path, "/a/own");
-    Client::connect(&base, quick().card_path("/own")).await.unwrap();
+    Client::connect(&base, ClientOptions { card_path: Some("/own".to_owned()), ..quick() }).await.unwrap();
     assert_eq!(agent.last().path, "/own");
 }
 
@@ -130,7 +130,7 @@ async fn nothing_in_common_names_what_there_is() {
 #[tokio::test]
 async fn an_address_that_cannot_be_called_is_refused() {
     let check = async |url: &str, words: &str| {
-        let error = Client::connect(url, ClientOptions::new()).await.unwrap_err().to_string();
+        let error = Client::connect(url, ClientOptions::default()).await.unwrap_err().to_string();
         assert!(error.contains(words) && !error.contains("hunter2"), "{url}: {error}");
     };
     check("localhost:8080", "must begin with http").await;
@@ -182,7 +182,8 @@ async fn headers_do_not_go_to_another_host() {
     assert!(error.to_string().contains("names an agent at http://agent.invalid:1"), "{error}");
     // Without secrets there is nothing to keep; and one may say that it is right.
     agent.client(quick()).await;
-    agent.client(quick().bearer("s3cret-token").allow_host("agent.invalid")).await;
+    let allowed_hosts = vec!["agent.invalid".to_owned()];
+    agent.client(ClientOptions { allowed_hosts, ..quick().bearer("s3cret-token") }).await;
     let near = with_card(|url| card(&url.replace("127.0.0.1", "localhost"), &[("JSONRPC", "1.0")])).await;
     near.client(quick().bearer("s3cret-token")).await;
 }

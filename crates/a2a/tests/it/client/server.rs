@@ -10,7 +10,7 @@ use axum::extract::{Request as HttpRequest, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use futures_util::stream;
-use multitap_a2a::client::{Client, ClientError, ClientOptions, RetryPolicy};
+use multitap_a2a::client::{Client, ClientError, ClientOptions, RetryPolicy, Timeouts};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -220,7 +220,9 @@ pub(super) fn card(url: &str, interfaces: &[(&str, &str)]) -> Value {
 pub(super) fn quick() -> ClientOptions {
     let retry =
         RetryPolicy { attempts: 3, first_wait: Duration::from_millis(5), longest_wait: Duration::from_millis(1500) };
-    ClientOptions::new().retry(retry).timeout(Duration::from_secs(20)).send_timeout(Duration::from_secs(20))
+    let limit = Duration::from_secs(20);
+    let timeouts = Timeouts { call: limit, send: limit, silence: None };
+    ClientOptions { retry, timeouts, ..ClientOptions::default() }
 }
 
 /// A task of 1.0.

@@ -251,7 +251,9 @@ async fn silence_counts_as_broken_if_one_says_so() {
         _ => Reply::stream([asked.event(Some("2"), &status_1_0("COMPLETED", "b"))]),
     })
     .await;
-    let client = agent.client(quick().silence(Duration::from_millis(200))).await;
+    let mut options = quick();
+    options.timeouts.silence = Some(Duration::from_millis(200));
+    let client = agent.client(options).await;
     assert_eq!(told(client.stream(hello()).await.unwrap()).await, ["1 a", "2 b"]);
 }
 

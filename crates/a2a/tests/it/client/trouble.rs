@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use multitap_a2a::client::{ClientError, RetryPolicy};
+use multitap_a2a::client::{ClientError, ClientOptions, RetryPolicy};
+use multitap_a2a::json::MAX_VALUES;
 use tokio::net::TcpListener;
 
 use super::calls::hello;
@@ -62,7 +63,8 @@ async fn nobody_there() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    let options = quick().retry(RetryPolicy { attempts: 1, ..RetryPolicy::default() });
+    let retry = RetryPolicy { attempts: 1, ..RetryPolicy::default() };
+    let options = ClientOptions { retry, ..quick() };
     let error = multitap_a2a::client::Client::connect(&url, options).await.unwrap_err();
     assert!(matches!(error, ClientError::Unreachable { .. }), "{error}");
     assert!(error.to_string().contains("refused"), "{error}");
@@ -89,13 +91,30 @@ async fn too_large() {
         _ => Reply::stream(vec![Piece::Text(format!("data: {}", "x".repeat(5000))), Piece::Text("\n\n".to_owned())]),
     })
     .await;
-    let client = agent.client(quick().largest(4096)).await;
+    let client = agent.client(ClientOptions { largest: 4096, ..quick() }).await;
     let error = client.get("t", None).await.unwrap_err();
     assert_eq!(error.to_string(), "the agent's response is larger than 4096 bytes");
     let mut updates = client.stream(hello()).await.unwrap();
     let error = updates.next().await.unwrap().unwrap_err();
     assert!(matches!(error, ClientError::TooLarge { most: 4096 }), "{error}");
     assert!(updates.next().await.is_none());
+}
+
+/// A short text of many values would take a hundred times its size in memory.
+#[tokio::test]
+async fn too_many_values() {
+    let many = || format!(r#"{{"jsonrpc":"2.0","id":1,"result":[{}0]}}"#, "[],".repeat(MAX_VALUES));
+    let agent = Agent::speaking("1.0", move |asked| match asked.rpc() {
+        "GetTask" => Reply::text("application/json", many()),
+        _ => Reply::stream(vec![Piece::Text(format!("data: {}\n\n", many()))]),
+    })
+    .await;
+    let client = agent.client(quick()).await;
+    let error = client.get("t", None).await.unwrap_err();
+    assert!(error.to_string().ends_with("it has more than 250000 values"), "{error}");
+    let mut updates = client.stream(hello()).await.unwrap();
+    let error = updates.next().await.unwrap().unwrap_err();
+    assert!(error.to_string().ends_with("it has more than 250000 values"), "{error}");
 }
 
 /// Comments and empty lines make no update, and no event that could be too large.
@@ -106,7 +125,7 @@ async fn a_stream_without_end() {
             Reply::stream(std::iter::repeat_with(|| Piece::Text(nothing.repeat(50))).take(1000).collect::<Vec<_>>())
         })
         .await;
-        let client = agent.client(quick().longest_stream(4096)).await;
+        let client = agent.client(ClientOptions { longest_stream: 4096, ..quick() }).await;
         let mut updates = client.stream(hello()).await.unwrap();
         let error = updates.next().await.unwrap().unwrap_err();
         assert!(matches!(error, ClientError::TooLarge { most: 4096 }), "{error}");
@@ -155,7 +174,7 @@ async fn a_redirect_leads_nowhere_else() {
     assert!(matches!(error, ClientError::Redirected { status: 302, .. }), "{error}");
     assert_eq!(agent.asked().iter().filter(|asked| asked.path == "/other").count(), 1);
     let round = Agent::start(|_, _| Reply::text("", "").status(302).with("location", "/again")).await;
-    let error = round.connect(quick().retry(RetryPolicy::NEVER)).await.unwrap_err();
+    let error = round.connect(ClientOptions { retry: RetryPolicy::NEVER, ..quick() }).await.unwrap_err();
     assert!(error.to_string().contains("redirects more than 5 times"), "{error}");
 }
 

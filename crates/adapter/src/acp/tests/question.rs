@@ -44,6 +44,31 @@ fn what_a_question_is_about() {
     insta::assert_snapshot!(story);
 }
 
+/// Whatever an agent shows beside a command must not hide it, nor how it runs.
+#[test]
+fn a_command_is_shown_with_all_it_is_given() {
+    for (input, expected) in [
+        (json!({ "command": "rm x", "sandbox": "off", "dry": false }), "command: rm x"),
+        (json!({ "command": ["rm", "x"], "sandbox": "off" }), "command: [\"rm\",\"x\"]"),
+    ] {
+        let mut play = Play::open();
+        let diff = json!([{ "type": "diff", "path": "/w/a.txt", "oldText": "beta", "newText": "BETA" }]);
+        play.prompt("go").ask(
+            7,
+            &json!({ "toolCallId": "t", "kind": "execute", "title": "Update a.txt", "rawInput": input, "content": diff }),
+        );
+        let asked = play
+            .story
+            .lines()
+            .find_map(|line| line.strip_prefix("! ").filter(|event| event.contains("permissionAsked")));
+        let asked: Value = serde_json::from_str(asked.unwrap()).unwrap();
+        let text = |key: &str| asked["details"][key].as_str().unwrap_or_default().to_owned();
+        let shown = format!("command: {}\n{}", text("command"), text("description"));
+        assert!(shown.contains(expected) && shown.contains("sandbox: \"off\"") && shown.contains("+BETA"), "{shown}");
+        assert!(!shown.contains("dry"), "{shown}");
+    }
+}
+
 #[test]
 fn answers_that_do_not_fit_leave_the_question_open() {
     let mut play = Play::open();

@@ -353,6 +353,6 @@ impl Entries for Stored {
         if let Some((at, step)) = self.end_turn(at) {
             emitted.before(at, step);
         }
-        emitted.own(at, self.codec.end(End::InputEnded, at));
+        emitted.own(at, self.codec.end(&End::InputEnded, at));
     }
 }

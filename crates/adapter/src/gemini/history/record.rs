@@ -256,7 +256,7 @@ impl Entries for Stored {
         self.end_turn(&mut emitted.before);
         let mut out = Step::default();
         self.emit.close_tools(|_| true, NoEnd::of_silent_agent(false), at, &mut out);
-        self.emit.end_session(End::InputEnded, EndFacts::default(), at, &mut out);
+        self.emit.end_session(&End::InputEnded, EndFacts::default(), at, &mut out);
         emitted.own(at, out);
     }
 }

@@ -9,6 +9,11 @@ fn hides(line: &str) -> bool {
 fn programs_that_run_others_are_known_by_their_arguments() {
     for line in [
         "git -c alias.x='!rm y' x",
+        "gpg-agent --daemon rm y",
+        "catchsegv rm y",
+        "s6-setsid rm y",
+        "run0 rm y",
+        "sops exec-env x 'rm y'",
         "git -c core.pager=evil log",
         "git -ccore.pager=evil clone x",
         "git --config-env=core.editor=X commit",

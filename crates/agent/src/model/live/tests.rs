@@ -3,7 +3,7 @@
 mod trouble;
 
 use multitap_event::{Image, TokenUsage, ToolKind};
-use multitap_testkit::model::{ModelServer, Reply as Scripted, Request as Asked, Script, Tool};
+use multitap_testkit::model::{ModelServer, Reply as Scripted, Request as Asked, Tool};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -69,7 +69,7 @@ async fn ask(live: &Live, request: Request) -> (Vec<Delta>, Result<Reply, ModelE
 }
 
 /// Asks once, with a script of one reply.
-async fn hear(model: &str, script: impl Into<Script>) -> (Vec<Delta>, Result<Reply, ModelError>) {
+async fn hear(model: &str, script: impl IntoIterator<Item = Scripted>) -> (Vec<Delta>, Result<Reply, ModelError>) {
     let server = ModelServer::start(script).unwrap();
     ask(&live(&server.url(), model), hello()).await
 }

@@ -2,6 +2,11 @@
 
 use serde_json::{Map, Value};
 
+use crate::tools::todos;
+
+/// Maximum length of a call's arguments: as values they need up to a hundred times as much memory.
+const MAX_JSON: usize = 64 * 1024;
+
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Step {
     Run(String),
@@ -91,14 +96,19 @@ fn rule(text: &str) -> Option<Step> {
             Step::Edit { path: own(path), old: own(old), new: own(new) }
         }
         "fetch" => Step::Fetch(own(rest)),
-        "plan" => Step::Plan(rest.split(';').map(own).filter(|item| !item.is_empty()).collect()),
+        "plan" => {
+            let items = rest.split(';').map(own).filter(|item| !item.is_empty());
+            // One too many is enough for the tool to refuse the plan.
+            Step::Plan(items.take(todos::MAX_STEPS + 1).collect())
+        }
         "think about" => Step::Think(own(rest)),
         "ask" => Step::Ask(own(rest)),
         "call" => {
             let (server, rest) = rest.split_once(' ')?;
             let (tool, json) = rest.trim().split_once(' ').unwrap_or((rest.trim(), "{}"));
             // Left as it is if it is not JSON: the tool reports what is wrong.
-            let arguments = serde_json::from_str(json).unwrap_or_else(|_| Value::String(json.to_owned()));
+            let parsed = Some(json.trim()).filter(|json| json.len() <= MAX_JSON).map(serde_json::from_str);
+            let arguments = parsed.and_then(Result::ok).unwrap_or_else(|| Value::String(own(json)));
             let arguments = if arguments == Value::Null { Value::Object(Map::new()) } else { arguments };
             Step::Call { server: own(server), tool: own(tool), arguments }
         }

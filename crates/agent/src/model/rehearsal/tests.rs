@@ -2,6 +2,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::conversation::Part;
+use crate::tools::todos;
 
 #[track_caller]
 fn check(text: &str, expected: &[Step]) {
@@ -29,6 +30,16 @@ fn the_rules_are_followed_with_and_without_a_colon() {
     check("call web look {\"a\": 1}", &[Step::Call { server: "web".into(), tool: "look".into(), arguments }]);
     check("call web look", &[Step::Call { server: "web".into(), tool: "look".into(), arguments: json!({}) }]);
     check("list then read a", &[Step::List(".".into()), Step::Read("a".into())]);
+}
+
+/// Otherwise a prompt of 15 MB would take 20 GB.
+#[test]
+fn steps_take_no_more_memory_than_the_prompt() {
+    let [Step::Plan(items)] = &steps(&format!("plan {}", "a;".repeat(100_000)))[..] else { panic!("a plan") };
+    assert_eq!(items.len(), todos::MAX_STEPS + 1);
+    let json = format!("[{}0]", "[],".repeat(100_000));
+    let [Step::Call { arguments, .. }] = &steps(&format!("call web look {json}"))[..] else { panic!("a call") };
+    assert_eq!(arguments, &Value::from(json));
 }
 
 #[test]

@@ -101,7 +101,7 @@ impl<'a> Headless<'a> {
             show,
             out,
             question_timeout: args.question_timeout,
-            when_busy: args.when_busy(),
+            when_busy: args.session.when_busy,
             open: Vec::new(),
             tally: Tally::default(),
             leave: None,

@@ -3,12 +3,13 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use multitap_event::{Event, EventKind, TextChunk, Timestamp, visible, visible_line};
+use multitap_event::{Event, EventKind, TextChunk, Timestamp, visible};
 use multitap_hub::{Edge, Entry, Filter, Journal, JournalError, Part, SessionRecord};
 use serde_json::{Value, json};
 
 use super::transcript::Transcript;
-use super::{age, print, shortened, written};
+use super::{age, head, row, written};
+use crate::cmd::print;
 use crate::exit::{Exit, Problem};
 use crate::host;
 use crate::live;
@@ -93,7 +94,8 @@ impl OwnSessions {
     pub(super) async fn show(&self, record: &SessionRecord) -> Result<Exit, Problem> {
         let mut stdout = out::buffered();
         let (mut transcript, mut pieces) = (Transcript::default(), TextJoiner::default());
-        let mut text = format!("{}\n", visible_line(&facts(record)));
+        let SessionRecord { agent, id, about, folder, created, .. } = record;
+        let mut text = head(agent.to_string(), id.as_str(), about.model.as_ref(), folder.as_ref(), Some(*created));
         let mut after = 0;
         loop {
             let entries = self.page(record, after).await?;
@@ -167,25 +169,10 @@ fn stated(record: &SessionRecord) -> Value {
 }
 
 fn line(record: &SessionRecord, folders: bool, now: Timestamp) -> String {
-    let title = record.about.title.as_deref().unwrap_or("(nothing was said)");
     let state = state(record).map_or_else(String::new, |state| format!("[{state}] "));
     let age = age(now.millis_since(record.updated));
-    let mut line = format!("{:<6}  {}  {age:>7}  {state}{}", record.agent.to_string(), record.id, shortened(title));
-    if let Some(folder) = record.folder.as_ref().filter(|_| folders) {
-        line.push_str(&format!("  ({})", folder.display()));
-    }
-    format!("{}\n", visible_line(&line))
-}
-
-fn facts(record: &SessionRecord) -> String {
-    let facts = [
-        Some(record.agent.to_string()),
-        Some(record.id.to_string()),
-        record.about.model.clone(),
-        record.folder.as_ref().map(|folder| folder.display().to_string()),
-        Some(record.created.to_string()),
-    ];
-    facts.into_iter().flatten().collect::<Vec<_>>().join("  ")
+    let folder = record.folder.as_deref().filter(|_| folders);
+    row(&record.agent.to_string(), record.id.as_str(), &age, &state, record.about.title.as_deref(), folder)
 }
 
 /// Joins streamed pieces of text.

@@ -14,12 +14,13 @@ use serde_json::{Value, json};
 use super::{branch, editing, is_possible, short, who};
 use crate::args::AttachArgs;
 use crate::clipboard::clipboard;
+use crate::cmd::print;
 use crate::cmd::sessions::age;
 use crate::exit::{Exit, Problem};
 use crate::live::{self, Note};
 use crate::logging::ToFile;
 use crate::out;
-use crate::settings::Settings;
+use crate::settings::{Settings, Trust};
 use crate::signals::Signals;
 use crate::words::pretty_json;
 use crate::{door, host};
@@ -92,7 +93,7 @@ async fn show(found: AttachTarget, args: &AttachArgs) -> Result<Exit, Problem> {
     let mut signals = Signals::new()?;
     let _watch = Signals::let_go_in_time()?;
     // The user's preferences only: the settings of a folder do not apply to a session elsewhere.
-    let preferences = Settings::load(None).map_err(|error| Problem::usage(error.to_string()))?.terminal;
+    let preferences = Settings::load(None, Trust::AsSet).map_err(|error| Problem::usage(error.to_string()))?.terminal;
     let to = Attach { address: found.address.clone(), client: who(), token: found.token() };
     let attached = tokio::select! {
         attached = multitap_remote::attach(to) => attached.map_err(not_attached)?,
@@ -107,7 +108,7 @@ async fn show(found: AttachTarget, args: &AttachArgs) -> Result<Exit, Problem> {
         address: (found.folder.is_some() && matches!(found.address.way, Road::Tcp { .. }))
             .then(|| found.address.way.to_string()),
         preferences,
-        when_busy: args.when_busy.into(),
+        when_busy: args.when_busy,
         editor: editing::editor(&signals.editor_state),
         // Local files are those of the session only on the same machine.
         root: found.folder.filter(|folder| folder.is_dir()),
@@ -183,7 +184,6 @@ async fn record(store: Option<&Store>, note: &Note) -> Option<SessionRecord> {
 
 async fn list(as_json: bool) -> Result<Exit, Problem> {
     let running = running().await?;
-    let print = |text: &str| out::print(text).context("cannot write to stdout");
     if as_json {
         let all: Vec<Value> = running.iter().map(stated).collect();
         print(&pretty_json(&all)?)?;

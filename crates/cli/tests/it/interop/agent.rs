@@ -5,7 +5,7 @@ mod cannot;
 use std::path::{Path, PathBuf};
 
 use multitap_testkit::model::{Reply, Tool};
-use multitap_testkit::{Scratch, interop};
+use multitap_testkit::{Scratch, cli, interop};
 use serde_json::{Value, json};
 
 use self::cannot::{ACP, BUILTIN, CODEX, GEMINI, SCHEMA};
@@ -66,10 +66,10 @@ impl Agent {
     /// The pinned program, if it may be driven here.
     pub(crate) fn program(self) -> Option<PathBuf> {
         match self {
-            Self::Claude => interop::claude(),
-            Self::Codex => interop::codex(),
-            Self::Gemini => interop::gemini(),
-            Self::Acp => interop::acp(),
+            Self::Claude => interop::find(cli::CLAUDE),
+            Self::Codex => interop::find(cli::CODEX),
+            Self::Gemini => interop::find(cli::GEMINI),
+            Self::Acp => interop::find(cli::CLAUDE_ACP),
             Self::Builtin(_) => Some(env!("CARGO_BIN_EXE_multitap").into()),
         }
     }

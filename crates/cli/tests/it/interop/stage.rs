@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use multitap_testkit::Scratch;
-use multitap_testkit::model::{ModelServer, Reply, Script};
+use multitap_testkit::model::{ModelServer, Reply};
 use multitap_testkit::wait;
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    pub(crate) fn new(agent: Agent, script: impl Into<Script>) -> Self {
+    pub(crate) fn new(agent: Agent, script: impl IntoIterator<Item = Reply>) -> Self {
         let model = ModelServer::start(script).unwrap();
         let mut scratch = Scratch::new(&model).unwrap();
         scratch.set("MULTITAP_HOME", scratch.root().join("multitap"));

@@ -8,9 +8,7 @@ use multitap_a2a::devtool::{
     ConfirmationDetails, ConfirmationOption, ConfirmationRequest, ErrorDetails, ExecuteDetails, FileDiff,
     GenericDetails, McpDetails, Spelling, ToolCall, ToolOutput,
 };
-use multitap_event::{
-    AskedQuestion, Details, FileChange, FileChangeType, Question, ToolCompleted, ToolKind, ToolOutcome,
-};
+use multitap_event::{AskedQuestion, Details, FileChange, FileChangeType, Question, ToolKind, ToolOutcome};
 use serde_json::{Value, json};
 
 use super::super::frame::{ToolStatus, ToolView};
@@ -50,13 +48,23 @@ fn call(view: &ToolView) -> ToolCall {
         tool_call_id: view.call.tool_id.as_str().to_owned(),
         status: view.status.into(),
         tool_name: view.call.tool_name.clone(),
-        description: view.call.title.clone(),
+        description: description(view),
         input_parameters: view.call.arguments.clone(),
         live_content: view.live.as_deref().map(str::to_owned),
         output,
         error,
         confirmation_request: view.asked.as_deref().map(request),
     }
+}
+
+/// The title. While a command waits for permission, also what else it is given, such as further permissions: the details
+/// of a confirmation have no field for that.
+fn description(view: &ToolView) -> Option<String> {
+    let title = view.call.title.clone();
+    let asked = view.asked.as_deref().map(|question| &question.details);
+    let Some(Details::Command { description: Some(more), .. }) = asked else { return title };
+    let lines: Vec<&str> = title.iter().map(String::as_str).chain([more.as_str()]).collect();
+    Some(lines.join("\n"))
 }
 
 /// The files that a call changes, where neither its question nor its output has them. The extension has no field for
@@ -140,11 +148,7 @@ fn error(view: &ToolView) -> ErrorDetails {
         (ToolStatus::Cancelled, _) => Some("cancelled"),
         _ => None,
     };
-    ErrorDetails { message, r#type: kind.map(str::to_owned), status_code: end.and_then(code) }
-}
-
-fn code(end: &ToolCompleted) -> Option<i32> {
-    end.exit_code
+    ErrorDetails { message, r#type: kind.map(str::to_owned), status_code: end.and_then(|end| end.exit_code) }
 }
 
 fn refusal(view: &ToolView) -> String {
@@ -190,6 +194,11 @@ fn details(question: &Question) -> ConfirmationDetails {
         Details::Input { questions } => {
             let asked: Vec<String> = questions.iter().map(asked).collect();
             entitled(question, &asked.join("\n\n"))
+        }
+        // The text may be the agent's own words; what would be done is in the arguments.
+        Details::Text { text, arguments } if !arguments.is_empty() => {
+            let arguments = serde_json::to_string_pretty(arguments).unwrap_or_default();
+            entitled(question, &format!("{text}\n\n{arguments}"))
         }
         Details::Text { text, .. } => entitled(question, text),
     }

@@ -1,9 +1,7 @@
 //! Maps single events to frames: whether they show anything, and with which text.
 
 use multitap_a2a::TaskState;
-use multitap_event::{
-    ApprovalMode, ClientRef, EventKind, Prompt, SystemNote, SystemSubtype, ToolId, TurnStatus, UserMessage,
-};
+use multitap_event::{ClientRef, EventKind, Prompt, SystemNote, SystemSubtype, ToolId, TurnStatus, UserMessage};
 use serde_json::Value;
 
 use crate::a2a::frame::StateChange;
@@ -65,10 +63,6 @@ pub(super) fn waiting(prompt: &Prompt, from: Option<ClientRef>) -> UserMessage {
 
 pub(super) fn more(key: &'static str, value: Value) -> StateChange {
     StateChange { more: vec![(key, value)], ..StateChange::default() }
-}
-
-pub(super) fn mode_word(mode: ApprovalMode) -> Value {
-    serde_json::to_value(mode).unwrap_or_default()
 }
 
 pub(super) fn end_state(status: TurnStatus) -> TaskState {

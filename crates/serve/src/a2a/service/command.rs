@@ -29,7 +29,7 @@ impl Service {
         call: &Call,
         context: Option<String>,
     ) -> Result<Option<Session>, Error> {
-        let shared = door.host().shared();
+        let shared = door.host.shared();
         let Some(context) = context.filter(|context| !context.is_empty()) else { return Ok(shared) };
         let unknown = || Error::invalid_params(format!("contextId: there is no context {context}"));
         let id = SessionId::from(context.as_str());
@@ -118,7 +118,7 @@ impl Service {
             return Ok(Ran::Asked { said, status, execution_id, context_id });
         }
         // No client knows the session that was opened for it.
-        if let Some(session) = session.filter(|_| is_bare && door.host().shared().is_none()) {
+        if let Some(session) = session.filter(|_| is_bare && door.host.shared().is_none()) {
             close(session).await;
         }
         Ok(Ran::Done { said })

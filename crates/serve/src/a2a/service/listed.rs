@@ -19,7 +19,7 @@ impl Service {
     ) -> Result<Vec<AgentCommand>, Error> {
         let offer = match session {
             Some(session) => session.offered(Query::Commands).await,
-            None => door.offers().get(door.host().as_ref(), call.client(), Query::Commands).await,
+            None => door.offers.get(door.host.as_ref(), call.client(), Query::Commands).await,
         };
         Ok(offer.map_err(|error| error::from_refusal(&error))?.commands.unwrap_or_default())
     }

@@ -9,6 +9,7 @@ use multitap_event::{
     ClientRef, ClientRole, Decide, Details, Prompt, PromptId, Question, QuestionId, Refused, Ruling, SessionId, ToolId,
 };
 use multitap_hub::{Refusal, Session, WhenBusy};
+use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::command::close;
@@ -46,7 +47,7 @@ impl Service {
         let said = decode::message(&send.message)?;
         let settings = settings(&send)?;
         let when_busy = when_busy(&send.message.metadata)?;
-        if door.about().extension_required && !call.extension && settings.is_none() {
+        if door.about.extension_required && !call.extension && settings.is_none() {
             let why = format!(
                 "this agent requires the extension {}: name it in X-A2A-Extensions or A2A-Extensions",
                 devtool::URI
@@ -56,7 +57,7 @@ impl Service {
         let target = self.target(door, call, &send.message, &said, settings.as_ref()).await?;
         let id = target.session.id().clone();
         let showed = showed(settings.as_ref(), &said);
-        if showed && door.host().shared().is_none() {
+        if showed && door.host.shared().is_none() {
             self.coders.add(&id);
         }
         let mut form = self.form(door, call, &id);
@@ -99,7 +100,7 @@ impl Service {
     ) -> Result<Target, Error> {
         let context = message.context_id.as_deref().filter(|id| !id.is_empty());
         let task = message.task_id.as_deref().filter(|id| !id.is_empty());
-        let host = door.host();
+        let host = &door.host;
         if let Some(task) = task {
             let (session, is_lasting) = self.session_of(door, call, task).await?;
             if context.is_some_and(|context| context != session.id().as_str()) {
@@ -137,14 +138,14 @@ impl Service {
         if call.caller.role == ClientRole::Observer {
             return Err(Error::new(ErrorKind::NotController, "an observer may not open sessions"));
         }
-        let opened = door.host().open(wanted).await.map_err(|error| error::from_refusal(&error))?;
+        let opened = door.host.open(wanted).await.map_err(|error| error::from_refusal(&error))?;
         self.notices.put(opened.session.id(), opened.notices);
         Ok(opened.session)
     }
 
     /// A session that is live here, or can be resumed.
     pub(super) async fn live(&self, door: &Shared, call: &Call, id: &SessionId) -> Result<Option<Session>, Error> {
-        let host = door.host();
+        let host = &door.host;
         if let Some(session) = host.find(id) {
             return Ok(Some(session));
         }
@@ -362,13 +363,9 @@ fn showed(settings: Option<&Settings>, said: &Said) -> bool {
 }
 
 fn when_busy(metadata: &Map<String, Value>) -> Result<WhenBusy, Error> {
-    match metadata.get(OURS).and_then(|ours| ours.get("whenBusy")) {
-        None => Ok(WhenBusy::Queue),
-        Some(Value::String(word)) if word == "queue" => Ok(WhenBusy::Queue),
-        Some(Value::String(word)) if word == "steer" => Ok(WhenBusy::Steer),
-        Some(Value::String(word)) if word == "interrupt" => Ok(WhenBusy::Interrupt),
-        Some(_) => Err(Error::invalid_params("whenBusy: queue, steer or interrupt")),
-    }
+    let given = metadata.get(OURS).and_then(|ours| ours.get("whenBusy"));
+    let read = given.map(WhenBusy::deserialize).transpose();
+    Ok(read.map_err(|_| Error::invalid_params("whenBusy: queue, steer or interrupt"))?.unwrap_or_default())
 }
 
 /// The question that a message claims to answer.

@@ -12,7 +12,7 @@ use multitap_event::{AgentError, ClientRef, Decide, Prompt};
 use multitap_hub::{Refusal, WhenBusy};
 
 use super::command::{awaited_confirmation, not_started};
-use super::{Answer, Call, Service, Stream, message, no_push};
+use super::{Answer, Call, Frames, Service, Stream, message, no_push};
 use crate::a2a::cursor::Cursor;
 use crate::a2a::follow::{Follow, Step};
 use crate::a2a::frame::{Ends, Form};
@@ -104,7 +104,7 @@ impl Opening {
                 return Ok(Begun::Stream { first: serde_json::to_string(&execution).ok(), after });
             }
             Action::Subscribe(asked) => {
-                let (first, after) = door.a2a().catch_up(door, &stage, &task, form, asked, None).await?;
+                let (first, after) = door.a2a.catch_up(door, &stage, &task, form, asked, None).await?;
                 return Ok(Begun::Stream { first, after });
             }
         }
@@ -123,7 +123,7 @@ async fn begin_turn(
 ) -> Result<(), Refusal> {
     let begun = keep::NewTask::before(stage.session(), task);
     stage.session().prompt(prompt, when_busy, by).await?;
-    begun.accepted(&door.host().journal()).await;
+    begun.accepted(&door.host.journal()).await;
     Ok(())
 }
 
@@ -194,7 +194,7 @@ impl Service {
             Begun::Result(result) => return Ok(Answer::Result(result)),
             Begun::Stream { first, after } => (first, after),
         };
-        let stream = Stream::new(first, stage.read(after), follow, form);
+        let stream = Stream::new(first, Frames::Live(stage.read(after)), follow, form);
         Ok(if is_command { Answer::Command(stream) } else { Answer::Stream(stream) })
     }
 

@@ -43,30 +43,26 @@ impl Service {
 
     async fn known(&self, door: &Shared, task: &str) -> Result<Known, Error> {
         self.repair_tasks(door).await;
-        let host = door.host();
-        let shared = host.shared().map(|session| session.id().clone());
-        let belongs = |session: &SessionId| shared.as_ref().is_none_or(|shared| shared == session);
-        if let Some(session) = name::session_of(task) {
-            let session = SessionId::from(session);
-            let record = host.journal().task(task.to_owned()).await.unwrap_or(None);
-            if !belongs(&session) || !self.is_shown(door, &session).await? {
-                return Err(not_found(task));
+        let record = door.host.journal().task(task.to_owned()).await;
+        let (session, record) = match name::session_of(task) {
+            // It lasts as long as its session, whether or not it was stored.
+            Some(session) => (session.into(), record.unwrap_or(None)),
+            None => {
+                let record = record.map_err(|error| error::from_journal(&error))?.ok_or_else(|| not_found(task))?;
+                (record.session.clone(), Some(record))
             }
-            record.iter().for_each(|record| self.coders.recall(record));
-            return Ok(Known { session, record });
-        }
-        let record = host.journal().task(task.to_owned()).await.map_err(|error| error::from_journal(&error))?;
-        let record = record.filter(|record| belongs(&record.session)).ok_or_else(|| not_found(task))?;
-        if !self.is_shown(door, &record.session).await? {
+        };
+        let belongs = door.host.shared().is_none_or(|shared| *shared.id() == session);
+        if !belongs || !self.is_shown(door, &session).await? {
             return Err(not_found(task));
         }
-        self.coders.recall(&record);
-        Ok(Known { session: record.session.clone(), record: Some(record) })
+        record.iter().for_each(|record| self.coders.recall(record));
+        Ok(Known { session, record })
     }
 
     /// Whether clients of this door may see such a session.
     async fn is_shown(&self, door: &Shared, session: &SessionId) -> Result<bool, Error> {
-        let host = door.host();
+        let host = &door.host;
         if host.find(session).is_some() {
             return Ok(true);
         }
@@ -77,13 +73,25 @@ impl Service {
     /// The current state of a task.
     pub(super) async fn get(&self, door: &Shared, call: &Call, id: &str, history: Option<u32>) -> Result<Task, Error> {
         let Known { session, record } = self.known(door, id).await?;
-        let spelling = self.form(door, call, &session).spelling;
-        if let Some(live) = door.host().find(&session) {
+        self.current(door, call, &session, id, record.as_ref(), history).await
+    }
+
+    async fn current(
+        &self,
+        door: &Shared,
+        call: &Call,
+        session: &SessionId,
+        id: &str,
+        record: Option<&TaskRecord>,
+        history: Option<u32>,
+    ) -> Result<Task, Error> {
+        let spelling = self.form(door, call, session).spelling;
+        if let Some(live) = door.host.find(session) {
             let stage = self.stage(door, &live).await?;
             return self.snapshot(door, &stage, &stage.now(), &id.into(), spelling, history).await;
         }
-        let log = Log::Kept { journal: door.host().journal(), session: session.clone() };
-        task(log, &session, id, record.as_ref(), None, spelling, history).await
+        let log = Log::Kept { journal: door.host.journal(), session: session.clone() };
+        task(log, session, id, record, None, spelling, history).await
     }
 
     /// A task of a live session at that moment: with the frames up to then, and no later ones.
@@ -96,19 +104,19 @@ impl Service {
         spelling: Spelling,
         history: Option<u32>,
     ) -> Result<Task, Error> {
-        let record = door.host().journal().task(id.to_string()).await.unwrap_or(None);
+        let record = door.host.journal().task(id.to_string()).await.unwrap_or(None);
         let session = stage.session();
         task(Log::Live(session.clone()), session.id(), id, record.as_ref(), Some(now), spelling, history).await
     }
 
     pub(super) async fn list(&self, door: &Shared, call: &Call, list: ListTasks) -> Result<TaskList, Error> {
         self.repair_tasks(door).await;
-        if let Some(session) = door.host().shared() {
+        if let Some(session) = door.host.shared() {
             // All turns of the session may come from elsewhere, such as the terminal, or there may be none yet.
             let stage = self.stage(door, &session).await?;
-            keep::ensure(&door.host().journal(), &session, &stage.now()).await;
+            keep::ensure(&door.host.journal(), &session, &stage.now()).await;
         }
-        let shared = door.host().shared().map(|session| session.id().clone());
+        let shared = door.host.shared().map(|session| session.id().clone());
         let context = list.context_id.as_deref().map(SessionId::from);
         let page_size = list.page_size.unwrap_or(PAGE_SIZE);
         if let (Some(shared), Some(context)) = (&shared, &context)
@@ -127,7 +135,7 @@ impl Service {
             before: list.page_token.as_deref().filter(|token| !token.is_empty()).map(read_token).transpose()?,
             limit: page_size as usize,
         };
-        let page = door.host().journal().tasks(filter).await.map_err(|error| error::from_journal(&error))?;
+        let page = door.host.journal().tasks(filter).await.map_err(|error| error::from_journal(&error))?;
         let is_full = page.tasks.len() == page_size as usize;
         let next = page.tasks.last().filter(|_| is_full).map(write_token).unwrap_or_default();
         let mut tasks = Vec::with_capacity(page.tasks.len());
@@ -136,19 +144,8 @@ impl Service {
                 continue;
             }
             self.coders.recall(record);
-            let spelling = self.form(door, call, &record.session).spelling;
             let history = Some(list.history_length.unwrap_or(0));
-            tasks.push(match door.host().find(&record.session) {
-                Some(session) => {
-                    let stage = self.stage(door, &session).await?;
-                    let id = record.id.as_str().into();
-                    self.snapshot(door, &stage, &stage.now(), &id, spelling, history).await?
-                }
-                None => {
-                    let log = Log::Kept { journal: door.host().journal(), session: record.session.clone() };
-                    task(log, &record.session, &record.id, Some(record), None, spelling, history).await?
-                }
-            });
+            tasks.push(self.current(door, call, &record.session, &record.id, Some(record), history).await?);
         }
         Ok(TaskList { tasks, next_page_token: next, page_size, total_size: page.total })
     }
@@ -160,7 +157,7 @@ impl Service {
             Error::new(ErrorKind::TaskNotCancelable, format!("task {id} is {state}: there is nothing to cancel"))
         };
         let kept = record.as_ref().map_or("idle", |record| record.state.as_str());
-        let live = door.host().find(&session).ok_or_else(|| idle(kept))?;
+        let live = door.host.find(&session).ok_or_else(|| idle(kept))?;
         let stage = self.stage(door, &live).await?;
         let now = stage.now();
         let queued = name::is_own_task(id) && is_queued(&live, &id.into()).await;
@@ -198,7 +195,7 @@ impl Service {
     /// `tasks/resubscribe`, if the task can be followed.
     pub(super) async fn subscription(&self, door: &Shared, call: &Call, id: &str) -> Result<Opening, Error> {
         let Known { session, record } = self.known(door, id).await?;
-        let live = door.host().find(&session).ok_or_else(|| not_live(id))?;
+        let live = door.host.find(&session).ok_or_else(|| not_live(id))?;
         // A client that has the last frame would wait forever.
         let last = record.filter(|_| name::is_own_task(id)).and_then(|record| record.last_seq);
         if last.is_some_and(|last| call.after.is_some_and(|after| after.seq >= last)) {
@@ -250,12 +247,12 @@ impl Service {
     /// The frames that a client missed of a task whose session is only stored; `None` if it is live.
     pub(super) async fn replay(&self, door: &Shared, call: &Call, id: &str) -> Result<Option<Stream>, Error> {
         let Known { session, .. } = self.known(door, id).await?;
-        if door.host().find(&session).is_some() {
+        if door.host.find(&session).is_some() {
             return Ok(None);
         }
         let form = self.form(door, call, &session);
         let mut past = Past::new(
-            Log::Kept { journal: door.host().journal(), session: session.clone() },
+            Log::Kept { journal: door.host.journal(), session: session.clone() },
             Projector::new(session.as_str()),
         );
         let after = call.after.ok_or_else(|| not_live(id))?;
@@ -268,7 +265,7 @@ impl Service {
     /// Restores the spelling of a session after a restart.
     pub(super) async fn recall(&self, door: &Shared, session: &Session) {
         let lasting = name::lasting(session.id().as_str());
-        let record = door.host().journal().task(lasting).await.unwrap_or(None);
+        let record = door.host.journal().task(lasting).await.unwrap_or(None);
         record.iter().for_each(|record| self.coders.recall(record));
     }
 }

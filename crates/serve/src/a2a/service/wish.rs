@@ -6,6 +6,7 @@ use multitap_a2a::devtool::{AgentSettings, Spelling};
 use multitap_a2a::{Error, SendMessage};
 use multitap_event::ClientRef;
 use multitap_hub::{OpenCall, Session};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::host::Wanted;
@@ -28,40 +29,22 @@ pub(super) fn wanted(by: ClientRef, settings: Option<&Settings>) -> Result<Wante
     let more = &settings.more;
     let open = OpenCall {
         cwd: settings.workspace_path.clone().map(PathBuf::from),
-        agent: wish(more, &["agent"], "a string", as_text)?,
-        model: wish(more, &["model"], "a string", as_text)?,
-        mode: wish(more, &["approval_mode", "approvalMode"], "a string", as_text)?,
-        allowed_tools: wish(more, &["allowed_tools", "allowedTools"], "a list of strings", as_texts)?
-            .unwrap_or_default(),
-        mcp_servers: wish(more, &["mcp_servers", "mcpServers"], "an object", as_map)?.unwrap_or_default(),
-        environment: wish(more, &["environment", "env"], "an object", as_map)?.unwrap_or_default(),
+        agent: wish(more, &["agent"], "a string")?,
+        model: wish(more, &["model"], "a string")?,
+        mode: wish(more, &["approval_mode", "approvalMode"], "a string")?,
+        allowed_tools: wish(more, &["allowed_tools", "allowedTools"], "a list of strings")?.unwrap_or_default(),
+        mcp_servers: wish(more, &["mcp_servers", "mcpServers"], "an object")?.unwrap_or_default(),
+        environment: wish(more, &["environment", "env"], "an object")?.unwrap_or_default(),
     };
     Ok(Wanted { by, open })
 }
 
 /// One setting, by any of its names.
-fn wish<T>(
-    settings: &Map<String, Value>,
-    names: &[&str],
-    kind: &str,
-    read: fn(&Value) -> Option<T>,
-) -> Result<Option<T>, Error> {
+fn wish<T: DeserializeOwned>(settings: &Map<String, Value>, names: &[&str], kind: &str) -> Result<Option<T>, Error> {
     let given = names.iter().find_map(|name| Some((*name, settings.get(*name).filter(|value| !value.is_null())?)));
     let Some((name, value)) = given else { return Ok(None) };
-    let wrong = || Error::invalid_params(format!("{name}: must be {kind}")).with("field", name);
-    read(value).map(Some).ok_or_else(wrong)
-}
-
-fn as_text(value: &Value) -> Option<String> {
-    value.as_str().map(str::to_owned)
-}
-
-fn as_texts(value: &Value) -> Option<Vec<String>> {
-    value.as_array()?.iter().map(as_text).collect()
-}
-
-fn as_map(value: &Value) -> Option<Map<String, Value>> {
-    value.as_object().cloned()
+    let wrong = |_| Error::invalid_params(format!("{name}: must be {kind}")).with("field", name);
+    serde_json::from_value(value.clone()).map(Some).map_err(wrong)
 }
 
 /// A session has one folder: a client that names another one means another session.

@@ -368,7 +368,7 @@ fn path_of(content: &ToolCallContent) -> Option<&std::path::Path> {
 fn result_text(result: &Value) -> String {
     match result {
         Value::String(text) => text.clone(),
-        other => other.to_string(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => result.to_string(),
     }
 }
 

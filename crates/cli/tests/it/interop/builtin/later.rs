@@ -1,6 +1,6 @@
 //! What becomes of a conversation: it is summed up, taken up by another process, read back from our log.
 
-use multitap_testkit::model::{Reply, Request, Script, Tool};
+use multitap_testkit::model::{Reply, Request, Tool};
 use serde_json::{Value, json};
 
 use super::{assert_whole, script};
@@ -11,7 +11,8 @@ use crate::interop::stage::{HANGING, Place};
 /// By itself when there is little room left, and when the user wants it. The next question begins with the summary.
 pub(super) fn a_full_conversation_is_summed_up(api: Api) {
     const SUMMARY: &str = "the word is plum";
-    let place = Place::new(Agent::Builtin(api), Script::new().side_text(SUMMARY));
+    let place = Place::new(Agent::Builtin(api), []);
+    place.model.set_side_text(SUMMARY);
     let look = Reply::call(Tool::native("list_directory", json!({"path": "."})));
     script(&place, [look, Reply::text("noted").usage(900_000, 10)]);
     let mut stage = place.open(&[]);
