@@ -38,7 +38,16 @@ struct Call {
     started: Option<ToolStarted>,
     changes: Vec<ToolCallContent>,
     locations: Vec<ToolCallLocation>,
+    /// The client's terminal shows the output so far.
+    has_output: bool,
     is_over: bool,
+}
+
+impl Call {
+    /// Whether the client shows the output of this call in a terminal of its own.
+    fn is_terminal(&self, features: ClientFeatures) -> bool {
+        features.terminal_output && self.started.as_ref().is_some_and(|started| started.tool_kind == ToolKind::Shell)
+    }
 }
 
 impl Tools {
@@ -96,7 +105,7 @@ impl Tools {
         if let Some(parent) = &started.parent_tool_id {
             own.extend(meta(json!({ "parentToolCallId": parent })));
         }
-        if self.is_terminal(started) {
+        if call.is_terminal(self.features) {
             let terminal = started.tool_id.as_str();
             own.insert("terminal_info".to_owned(), json!({ "terminal_id": terminal, "cwd": self.folder }));
             shown = shown.content(vec![terminal_content(terminal)]);
@@ -107,20 +116,15 @@ impl Tools {
         shown
     }
 
-    /// Whether the client shows the output of this call in a terminal of its own.
-    fn is_terminal(&self, started: &ToolStarted) -> bool {
-        self.features.terminal_output && started.tool_kind == ToolKind::Shell
-    }
-
     pub(super) fn progressed(&mut self, progress: &ToolProgress, out: &mut Vec<Output>) {
         let Some(output) = &progress.output else { return };
-        let started = self.calls.get(&progress.tool_id).and_then(|call| call.started.as_ref());
-        if started.is_some_and(|started| self.is_terminal(started)) {
-            let data = json!({ "terminal_id": progress.tool_id, "data": output });
-            let meta = Map::from_iter([("terminal_output".to_owned(), data)]);
-            out.push(update(&progress.tool_id, ToolCallUpdateFields::new(), Some(meta)));
-        } else {
-            self.live.add(&progress.tool_id, output);
+        let (id, features) = (&progress.tool_id, self.features);
+        match self.calls.get_mut(id).filter(|call| call.is_terminal(features)) {
+            Some(call) => {
+                call.has_output = true;
+                out.push(terminal_output(id, output));
+            }
+            None => self.live.add(id, output),
         }
     }
 
@@ -210,9 +214,11 @@ impl Tools {
         let text = done.error.clone().or_else(|| done.result.as_ref().map(result_text)).filter(|text| !text.is_empty());
         let mut content = call.changes.clone();
         let mut own = Map::new();
-        if self.features.terminal_output
-            && call.started.as_ref().is_some_and(|started| started.tool_kind == ToolKind::Shell)
-        {
+        if call.is_terminal(self.features) {
+            // The agent told nothing while the command ran.
+            if let Some(text) = text.filter(|_| !call.has_output) {
+                out.push(terminal_output(&done.tool_id, &text));
+            }
             content.push(terminal_content(done.tool_id.as_str()));
             let exit = json!({ "terminal_id": done.tool_id, "exit_code": done.exit_code, "signal": null });
             own.insert("terminal_exit".to_owned(), exit);
@@ -266,7 +272,7 @@ impl Tools {
         let has_path = matches!(started.tool_kind, ToolKind::Read | ToolKind::Edit | ToolKind::Search);
         let path = PATHS.iter().filter(|_| has_path).find_map(|key| started.arguments.get(*key)?.as_str());
         let locations = path.map(|path| ToolCallLocation::new(self.absolute(path))).into_iter().collect();
-        Call { started: Some(started.clone()), changes: Vec::new(), locations, is_over: false }
+        Call { started: Some(started.clone()), changes: Vec::new(), locations, has_output: false, is_over: false }
     }
 
     fn make_room(&mut self) {
@@ -355,6 +361,12 @@ fn id_of(tool: &ToolId) -> ToolCallId {
 
 fn text_content(text: impl Into<String>) -> ToolCallContent {
     ToolCallContent::Content(Content::new(text_block(text)))
+}
+
+/// What the client's terminal shows in addition.
+fn terminal_output(tool: &ToolId, output: &str) -> Output {
+    let data = json!({ "terminal_id": tool, "data": output });
+    update(tool, ToolCallUpdateFields::new(), Some(Map::from_iter([("terminal_output".to_owned(), data)])))
 }
 
 fn terminal_content(terminal: &str) -> ToolCallContent {
