@@ -25,6 +25,7 @@ pub(super) enum Item {
     /// The same, of a prompt that its own sender does not need.
     UserMessage {
         prompt: Option<PromptId>,
+        sent_as: Option<String>,
         params: String,
     },
     Asked(Box<Question>),
@@ -229,7 +230,9 @@ impl Reader {
         match output {
             Output::Update(update) => Some(Item::Update(params(update)?)),
             Output::UserMessage { update, .. } if is_history => Some(Item::Update(params(update)?)),
-            Output::UserMessage { prompt, update } => Some(Item::UserMessage { prompt, params: params(update)? }),
+            Output::UserMessage { prompt, sent_as, update } => {
+                Some(Item::UserMessage { prompt, sent_as, params: params(update)? })
+            }
             Output::Asked(_) | Output::Closed { .. } if is_history => None,
             Output::Asked(question) => Some(Item::Asked(question)),
             Output::Closed { question, ruling } => Some(Item::Closed { question, ruling }),

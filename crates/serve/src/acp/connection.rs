@@ -71,8 +71,11 @@ pub(crate) enum Done {
     Refused(Refusal),
     /// A session that the client joins.
     Joined(Box<Attachment>, Box<Reader>, Reply),
-    /// A prompt was accepted; the end of its turn answers the request.
-    Prompted,
+    /// A prompt was accepted under that id; the end of its turn answers the request.
+    Prompted {
+        sent_as: PromptId,
+        prompt: PromptId,
+    },
 }
 
 /// How the request that joined a session is answered.
@@ -182,7 +185,10 @@ impl Connection {
                 self.prompts.retain(|_, waiting| waiting.request != id);
                 peer.refuse(&id, &error::of(&refusal)).await
             }
-            Done::Prompted => Ok(()),
+            Done::Prompted { sent_as, prompt } => {
+                self.assigned(&sent_as, prompt);
+                Ok(())
+            }
             Done::Joined(attachment, reader, reply) => {
                 let mut attachment = attachment;
                 let session = attachment.session.id().clone();
@@ -216,8 +222,8 @@ impl Connection {
         let id = sent.session;
         match sent.item {
             Item::Update(params) => peer.notify(UPDATE, params).await?,
-            Item::UserMessage { prompt, params } => {
-                if !prompt.is_some_and(|prompt| self.prompts.contains_key(&prompt)) {
+            Item::UserMessage { prompt, sent_as, params } => {
+                if !prompt.is_some_and(|prompt| self.is_own(prompt, sent_as)) {
                     peer.notify(UPDATE, params).await?;
                 }
             }
@@ -256,6 +262,21 @@ impl Connection {
             }
         }
         Ok(())
+    }
+
+    /// Whether this client waits for the end of that prompt. A session elsewhere gives it an id of its own.
+    fn is_own(&mut self, prompt: PromptId, sent_as: Option<String>) -> bool {
+        if let Some(sent_as) = sent_as {
+            self.assigned(&PromptId::from(sent_as), prompt.clone());
+        }
+        self.prompts.contains_key(&prompt)
+    }
+
+    /// From now on a prompt has the id that its session gave it.
+    fn assigned(&mut self, sent_as: &PromptId, prompt: PromptId) {
+        if let Some(waiting) = self.prompts.remove(sent_as) {
+            self.prompts.insert(prompt, waiting);
+        }
     }
 
     /// Leaves a session, and answers what waits for it: prompts with this end, a load with an error.
@@ -481,16 +502,15 @@ impl Connection {
         let session_id = SessionId::from(&*session_id.0);
         let (session, client) = self.attached(&session_id)?;
         let when_busy = decode::when_busy(meta.as_ref());
-        let prompt = decode::prompt(prompt)?;
+        let sent_as = PromptId::fresh();
+        let prompt = decode::prompt(prompt, &sent_as)?;
         let taken = CancellationToken::new();
         let guard = taken.clone().drop_guard();
-        if let Some(prompt_id) = prompt.prompt_id.clone() {
-            self.prompts.insert(prompt_id, Waiting { request: id.clone(), session: session_id, taken });
-        }
+        self.prompts.insert(sent_as.clone(), Waiting { request: id.clone(), session: session_id, taken });
         spawn(peer, id, async move {
             let _taken = guard;
-            session.prompt(prompt, when_busy, client).await?;
-            Ok(Done::Prompted)
+            let prompt = session.prompt(prompt, when_busy, client).await?;
+            Ok(Done::Prompted { sent_as, prompt })
         });
         Ok(())
     }

@@ -38,6 +38,8 @@ pub(super) enum Output {
     /// A prompt of that id was handed to the agent. Its own sender has shown it already.
     UserMessage {
         prompt: Option<PromptId>,
+        /// The id that its sender gave it.
+        sent_as: Option<String>,
         update: SessionUpdate,
     },
     /// The client is asked.
@@ -275,7 +277,8 @@ impl Encoder {
             let id = message.prompt_id.as_ref().map(|prompt| prompt.as_str().to_owned());
             let chunk = ContentChunk::new(block).message_id(id.map(Into::into)).meta(meta.clone());
             let update = SessionUpdate::UserMessageChunk(chunk);
-            out.push(Output::UserMessage { prompt: message.prompt_id.clone(), update });
+            let (prompt, sent_as) = (message.prompt_id.clone(), message.sent_as.clone());
+            out.push(Output::UserMessage { prompt, sent_as, update });
         }
     }
 

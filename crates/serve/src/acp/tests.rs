@@ -41,7 +41,7 @@ fn shown(name: &str) -> String {
         for output in outputs(&events, features) {
             let line = match output {
                 Output::Update(one) => update(&one).to_string(),
-                Output::UserMessage { prompt, update: one } => {
+                Output::UserMessage { prompt, update: one, .. } => {
                     format!("prompt {} {}", prompt.map(|id| id.to_string()).unwrap_or_default(), update(&one))
                 }
                 Output::Asked(question) => match Ask::of("SESSION", &question, &owner(), features) {
