@@ -1,4 +1,4 @@
-//! The tests that drive the real CLIs and A2A clients: install them, run, count what was skipped.
+//! The tests that drive the real CLIs and A2A and ACP clients: install them, run, count what was skipped.
 
 use std::env;
 use std::fs;
@@ -41,7 +41,7 @@ pub(crate) fn interop() -> Result<Done> {
 /// Installs these agents' CLIs, or all that the interop tests drive, peers too.
 pub(crate) fn install(agents: &[&str]) -> Result<()> {
     let mut command = cargo(&["run", "--quiet", "--package", "multitap-testkit", "--example", "clis", "--", "install"]);
-    succeed(command.args(agents)).context("install the real CLIs and A2A clients")
+    succeed(command.args(agents)).context("install the real CLIs and A2A and ACP clients")
 }
 
 /// The file in which tests note that they were skipped. Removed on drop.

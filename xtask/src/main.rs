@@ -36,9 +36,9 @@ cargo xtask soak               the tests that can be run longer, in full: killed
 cargo xtask fuzz [SECONDS]     any text at all as settings, for that long (60)
 cargo xtask help               this text
 
-The real CLIs and A2A clients come from npm, PyPI and crates.io at pinned versions and are kept in
+The real CLIs and A2A and ACP clients come from npm, PyPI and crates.io at pinned versions and are kept in
 MULTITAP_TEST_CACHE, or in the multitap/npm folder of your cache. Without npm the interop part is
-skipped, or fails where CI is set; without Python its A2A client is skipped.
+skipped, or fails where CI is set; without Python its A2A and ACP clients are skipped.
 ";
 
 fn main() -> ExitCode {

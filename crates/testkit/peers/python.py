@@ -1,14 +1,13 @@
-"""The Python SDK of A2A as a peer: one command a line on stdin, what came of it on stdout, as lines.mjs tells."""
+"""The Python SDK of A2A as a peer."""
 
 import asyncio
-import json
-import sys
 import uuid
 
 from a2a.client import ClientCallContext, ClientConfig, create_client
 from a2a.client.service_parameters import ServiceParametersFactory, with_a2a_extensions
 from a2a.types.a2a_pb2 import CancelTaskRequest, GetTaskRequest, SendMessageRequest, SubscribeToTaskRequest
 from google.protobuf.json_format import MessageToDict, ParseDict
+from lines import serve
 
 # Its own five seconds without a byte are short on a busy machine.
 TIMEOUT = 60.0
@@ -71,30 +70,4 @@ class Peer:
             tell(MessageToDict(item))
 
 
-def say(line):
-    print(json.dumps(line), flush=True)
-
-
-async def run(peer, command):
-    number = command['id']
-    try:
-        result = await getattr(peer, command['do'])(command, lambda event: say({'id': number, 'event': event}))
-        say({'id': number, 'result': result})
-    except (Exception, asyncio.CancelledError) as error:
-        told = {'name': type(error).__name__, 'message': str(error)}
-        told |= {key: getattr(error, key) for key in ('code', 'data') if getattr(error, key, None) is not None}
-        say({'id': number, 'error': json.loads(json.dumps(told, default=str))})
-
-
-async def main():
-    peer, running = Peer(), {}
-    while line := await asyncio.to_thread(sys.stdin.readline):
-        command = json.loads(line)
-        if command['do'] == 'hangUp':
-            running[command['call']].cancel()
-            say({'id': command['id'], 'result': None})
-        else:
-            running[command['id']] = asyncio.create_task(run(peer, command))
-
-
-asyncio.run(main())
+asyncio.run(serve(Peer()))

@@ -56,7 +56,10 @@ pub const MCP_INSPECTOR: Cli =
 pub const MCP_CONFORMANCE: Cli =
     Cli { agent: "conformance", package: "@modelcontextprotocol/conformance", version: "0.2.0-alpha.12" };
 
-/// A Node.js for the MCP tools: they need version 22, while 20 is enough for the CLIs.
+/// An ACP client for the command line.
+pub const ACPX: Cli = Cli { agent: "acpx", package: "acpx", version: "0.19.1" };
+
+/// A Node.js for the MCP tools and ACP clients: they need version 22, while 20 is enough for the CLIs.
 pub const NODE: Cli = Cli {
     agent: "node",
     package: if cfg!(target_os = "macos") {
@@ -70,8 +73,19 @@ pub const NODE: Cli = Cli {
 };
 
 /// The programs that the interop tests drive today.
-pub const INTEROP: &[Cli] =
-    &[CLAUDE, CODEX, GEMINI, CLAUDE_ACP, OPENCODE, CODEX_ACP, MCP_EVERYTHING, MCP_INSPECTOR, MCP_CONFORMANCE, NODE];
+pub const INTEROP: &[Cli] = &[
+    CLAUDE,
+    CODEX,
+    GEMINI,
+    CLAUDE_ACP,
+    OPENCODE,
+    CODEX_ACP,
+    MCP_EVERYTHING,
+    MCP_INSPECTOR,
+    MCP_CONFORMANCE,
+    ACPX,
+    NODE,
+];
 
 impl Cli {
     /// The pinned CLI of that name.

@@ -17,7 +17,7 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use crate::cli::{Cli, MCP_CONFORMANCE, MCP_INSPECTOR, NODE};
+use crate::cli::{ACPX, Cli, MCP_CONFORMANCE, MCP_INSPECTOR, NODE};
 use crate::peer;
 
 const WISH: &str = "MULTITAP_INTEROP";
@@ -33,6 +33,12 @@ pub fn mcp_inspector() -> Option<[PathBuf; 2]> {
 #[must_use]
 pub fn mcp_conformance() -> Option<[PathBuf; 2]> {
     Some([find(NODE)?, find(MCP_CONFORMANCE)?])
+}
+
+/// `acpx` with the Node.js that runs it, if this test may drive it.
+#[must_use]
+pub fn acpx() -> Option<[PathBuf; 2]> {
+    Some([find(NODE)?, find(ACPX)?])
 }
 
 /// A CLI, if this test may drive it.

@@ -1,5 +1,5 @@
-//! For tests: a scripted model server, the pinned real CLIs and A2A clients, a place to run them in, fake agents,
-//! fixtures.
+//! For tests: a scripted model server, the pinned real CLIs and A2A and ACP clients, a place to run them in,
+//! fake agents, fixtures.
 //!
 //! A dev-dependency only; nothing here is shipped.
 //!

@@ -1,8 +1,9 @@
-//! Peers: A2A clients of other projects, and a browser. Each is a process that a test controls by lines of JSON.
+//! Peers: A2A and ACP clients of other projects, and a browser. Each is a process that a test controls by lines of JSON.
 //!
 //! The programs are in `peers/`; each drives an unmodified SDK. A test begins with `if
 //! interop::peer(Kind::JsV1).is_none() { return }`, starts one, asks for the `card` of a server, and continues with
-//! `send`, `stream`, `answer`, `get`, `cancel`, `resubscribe`:
+//! `send`, `stream`, `answer`, `get`, `cancel`, `resubscribe`. An ACP client has `connect`, `request`, `notify` and
+//! `answer`. An A2A client:
 //!
 //! ```no_run
 //! use multitap_testkit::{Scratch, peer::{Kind, Peer, frame}};
@@ -38,7 +39,7 @@ use crate::Scratch;
 use crate::wait;
 
 pub(crate) use self::kind::on_path;
-pub use self::kind::{Binding, Installed, Kind};
+pub use self::kind::{Binding, Installed, Kind, acp_schema};
 pub use self::sample::SampleAgent;
 
 /// Time limit for a peer's answer on a busy machine.
@@ -178,6 +179,18 @@ impl Peer {
                 Said::Failed(error) => bail!("{} failed after {events:#?}: {error}", self.kind.title()),
             }
         }
+    }
+
+    /// The events of a call that came in while something else was waited for.
+    pub fn heard(&mut self, call: Call) -> Result<Vec<Value>> {
+        let mut events = Vec::new();
+        while let Some(said) = self.said.get_mut(&call.0).and_then(VecDeque::pop_front) {
+            match said {
+                Said::Event(event) => events.push(event),
+                end => bail!("{} ended after {events:#?}: {end:#?}", self.kind.title()),
+            }
+        }
+        Ok(events)
     }
 
     /// Drops the connection of a stream, like a client that disappears.

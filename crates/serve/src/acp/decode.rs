@@ -19,8 +19,8 @@ pub(super) fn params<T: DeserializeOwned>(params: Option<Value>) -> Result<T, Re
     serde_json::from_value(params).map_err(|error| invalid_params(format!("params: {error}")))
 }
 
-/// A prompt under a new id.
-pub(super) fn prompt(blocks: Vec<ContentBlock>) -> Result<Prompt, Refusal> {
+/// A prompt under that id.
+pub(super) fn prompt(blocks: Vec<ContentBlock>, id: &PromptId) -> Result<Prompt, Refusal> {
     let (mut text, mut images) = (String::new(), Vec::new());
     for block in blocks {
         match block {
@@ -50,11 +50,15 @@ pub(super) fn prompt(blocks: Vec<ContentBlock>) -> Result<Prompt, Refusal> {
     if text.trim().is_empty() && images.is_empty() {
         return Err(invalid_params("prompt: it is empty"));
     }
-    Ok(Prompt { images, prompt_id: Some(PromptId::fresh()), ..Prompt::text(text) })
+    let sent_as = Some(id.as_str().to_owned());
+    Ok(Prompt { images, prompt_id: Some(id.clone()), sent_as, ..Prompt::text(text) })
 }
 
 /// Refers to a file or an address. Agents know files by `@PATH`.
 fn mention(text: &mut String, uri: &str, name: &str) {
+    if text.ends_with(|c: char| !c.is_whitespace()) {
+        text.push(' ');
+    }
     match uri.strip_prefix("file://") {
         Some(path) => text.push_str(&format!("@{}", decoded(path))),
         None if name.is_empty() || name == uri => text.push_str(uri),

@@ -13,7 +13,7 @@ use crate::cli;
 use crate::install::{into, npm};
 use crate::interop::Place;
 
-/// An A2A client of another project, or a browser.
+/// An A2A or ACP client of another project, or a browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The JavaScript SDK that speaks 1.0.
@@ -26,6 +26,10 @@ pub enum Kind {
     Rust,
     /// A headless Chromium.
     Browser,
+    /// The TypeScript SDK of ACP.
+    AcpJs,
+    /// The Python SDK of ACP.
+    AcpPython,
 }
 
 const JS: &str = "@a2a-js/sdk";
@@ -37,10 +41,15 @@ const UVICORN: &str = "uvicorn==0.54.0";
 /// A packed Chromium from npm: it needs no other host and no root. For Linux on x86-64 only.
 const CHROMIUM: &str = "@sparticuz/chromium";
 const CHROMIUM_VERSION: &str = "153.0.0";
+const ACP_JS: &str = "@agentclientprotocol/sdk";
+const ACP_JS_VERSION: &str = "2.4.0";
+/// With what its WebSocket client needs.
+const ACP_PYTHON: &str = "agent-client-protocol[http]==0.12.1";
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 5] = [Self::JsV1, Self::JsV03, Self::Python, Self::Rust, Self::Browser];
+    pub const ALL: [Self; 7] =
+        [Self::JsV1, Self::JsV03, Self::Python, Self::Rust, Self::Browser, Self::AcpJs, Self::AcpPython];
     /// The kinds that are A2A clients.
     pub const CLIENTS: [Self; 4] = [Self::JsV1, Self::JsV03, Self::Python, Self::Rust];
 
@@ -53,6 +62,8 @@ impl Kind {
             Self::Python => "a2a-sdk 1.3.0",
             Self::Rust => "a2a-client-lf 0.2.9",
             Self::Browser => "chromium",
+            Self::AcpJs => "@agentclientprotocol/sdk 2.4.0",
+            Self::AcpPython => "agent-client-protocol 0.12.1",
         }
     }
 
@@ -64,6 +75,8 @@ impl Kind {
             Self::Python => "a2a-sdk-python-1.3.0-server".to_owned(),
             Self::Rust => format!("a2a-client-lf-0.2.9-{:08x}", sources()),
             Self::Browser => "chromium-153.0.0".to_owned(),
+            Self::AcpJs => "acp-sdk-2.4.0".to_owned(),
+            Self::AcpPython => "agent-client-protocol-0.12.1".to_owned(),
         };
         Some(cli::cache_folder()?.join(name))
     }
@@ -72,9 +85,10 @@ impl Kind {
     fn program(self) -> Option<PathBuf> {
         let program = match self {
             Self::JsV1 | Self::JsV03 => "node_modules/@a2a-js/sdk/package.json",
-            Self::Python => "bin/python",
+            Self::Python | Self::AcpPython => "bin/python",
             Self::Rust => "multitap-peer-lf",
             Self::Browser => "chromium",
+            Self::AcpJs => "node_modules/@agentclientprotocol/sdk/package.json",
         };
         Some(self.folder()?.join(program))
     }
@@ -83,14 +97,18 @@ impl Kind {
     pub(crate) fn place(self) -> Place {
         let Some(program) = self.program() else { return Place::NotInstalled };
         match self {
+            // Its WebSocket client needs a Node.js that has one.
+            Self::AcpJs if cli::NODE.installed().is_none() => Place::NotInstalled,
             _ if program.is_file() => Place::Here(program),
-            Self::Python if !python_will_do() => Place::Cannot("there is no Python 3.10 with venv and pip here"),
+            Self::Python | Self::AcpPython if !python_will_do() => {
+                Place::Cannot("there is no Python 3.10 with venv and pip here")
+            }
             Self::Browser => match (system_browser(), packed_browser_runs()) {
                 (Some(browser), _) => Place::Here(browser),
                 (None, true) => Place::NotInstalled,
                 (None, false) => Place::Cannot("there is no Chromium here, and none on npm for this machine"),
             },
-            Self::JsV1 | Self::JsV03 | Self::Python | Self::Rust => Place::NotInstalled,
+            Self::JsV1 | Self::JsV03 | Self::Python | Self::Rust | Self::AcpJs | Self::AcpPython => Place::NotInstalled,
         }
     }
 
@@ -105,12 +123,14 @@ impl Kind {
         match self {
             Self::JsV1 => into(&folder, &program, |draft| npm(JS, JS_V1, draft))?,
             Self::JsV03 => into(&folder, &program, |draft| npm(JS, JS_V03, draft))?,
-            Self::Python => into(&folder, &program, python)?,
+            Self::Python => into(&folder, &program, |draft| python(&[PYTHON, UVICORN], draft))?,
             Self::Rust => into(&folder, &program, rust)?,
             Self::Browser => match system_browser() {
                 Some(browser) => return Ok(Installed::At(browser)),
                 None => into(&folder, &program, chromium)?,
             },
+            Self::AcpJs => into(&folder, &program, |draft| npm(ACP_JS, ACP_JS_VERSION, draft))?,
+            Self::AcpPython => into(&folder, &program, |draft| python(&[ACP_PYTHON], draft))?,
         }
         Ok(Installed::At(program))
     }
@@ -124,9 +144,15 @@ impl Kind {
         Ok(match self {
             Self::JsV1 => vec!["node".into(), script("js_1_0.mjs"), folder()?.into()],
             Self::JsV03 => vec!["node".into(), script("js_0_3.mjs"), folder()?.into()],
-            Self::Python => vec![program.into(), script("python.py")],
+            // Nothing compiled is left beside the scripts.
+            Self::Python => vec![program.into(), "-B".into(), script("python.py")],
             Self::Rust => vec![program.into()],
             Self::Browser => vec!["node".into(), script("browser.mjs"), program.into()],
+            Self::AcpJs => {
+                let node = cli::NODE.installed().context("Node.js is not installed")?;
+                vec![node.into(), script("acp_client.mjs"), folder()?.into()]
+            }
+            Self::AcpPython => vec![program.into(), "-B".into(), script("acp_client.py")],
         })
     }
 
@@ -147,6 +173,12 @@ impl Kind {
             _ => anyhow::bail!("there is no sample agent of {dialect} on {} over {}", self.title(), binding.word()),
         }
     }
+}
+
+/// The JSON Schema of ACP version 1, which comes with its TypeScript SDK.
+#[must_use]
+pub fn acp_schema() -> Option<PathBuf> {
+    Some(Kind::AcpJs.folder()?.join("node_modules").join(ACP_JS).join("schema/v1/schema.json"))
 }
 
 /// The name of a sample agent.
@@ -179,11 +211,11 @@ fn script(name: &str) -> OsString {
 }
 
 /// Creates a virtual environment whose `bin/python` works wherever the folder is moved.
-fn python(folder: &Path) -> Result<()> {
+fn python(packages: &[&str], folder: &Path) -> Result<()> {
     let environment = ["-m", "venv"].map(OsString::from).into_iter().chain([folder.into()]);
     run(crate::command(OsStr::new("python3")).args(environment), "make a virtual environment")?;
-    let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", PYTHON, UVICORN];
-    run(crate::command(folder.join("bin/python").as_os_str()).args(install), "install the Python SDK")
+    let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+    run(crate::command(folder.join("bin/python").as_os_str()).args(install).args(packages), "install the Python SDK")
 }
 
 /// Whether there is a Python that the SDK supports, with `venv`, which some systems leave out.
@@ -253,7 +285,14 @@ mod tests {
 
     #[test]
     fn titles_and_folders_name_the_pinned_versions() {
-        for (kind, pinned) in [(Kind::JsV1, JS_V1), (Kind::JsV03, JS_V03), (Kind::Browser, CHROMIUM_VERSION)] {
+        let acp_python = ACP_PYTHON.rsplit('=').next().unwrap();
+        for (kind, pinned) in [
+            (Kind::JsV1, JS_V1),
+            (Kind::JsV03, JS_V03),
+            (Kind::Browser, CHROMIUM_VERSION),
+            (Kind::AcpJs, ACP_JS_VERSION),
+            (Kind::AcpPython, acp_python),
+        ] {
             let Some(folder) = kind.folder() else { return };
             assert!(folder.to_string_lossy().ends_with(pinned), "{}", folder.display());
         }
@@ -268,7 +307,10 @@ mod tests {
             "lines.mjs",
             "js_1_0.mjs",
             "js_0_3.mjs",
+            "lines.py",
             "python.py",
+            "acp_client.mjs",
+            "acp_client.py",
             "agent.mjs",
             "agent.py",
             "browser.mjs",
