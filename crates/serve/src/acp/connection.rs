@@ -37,6 +37,8 @@ use crate::rpc::{CloseReason, Disconnected, Incoming, Invalid, Peer, Pending, Re
 
 /// How long an agent may take to list its models before a session is shown without them.
 const MODELS_PATIENCE: Duration = Duration::from_secs(2);
+/// How long the answer to `session/close` waits for the end of the session.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(10);
 const UPDATE: &str = "session/update";
 
 /// The connection of one client.
@@ -648,6 +650,8 @@ impl Joiner {
             .is_some_and(|state| state.clients.iter().any(|other| other.client_id != client.client_id));
         if !is_shared && !has_others && client.role != Some(ClientRole::Observer) {
             session.stop().await?;
+            // Otherwise a client that loads it again at once finds a session that is ending.
+            timeout(CLOSE_PATIENCE, session.over()).await.ok();
         }
         Ok(Done::Answered(written(&CloseSessionResponse::new())))
     }
