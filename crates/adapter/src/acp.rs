@@ -3,6 +3,7 @@
 mod block;
 mod content;
 mod decode;
+mod elicitation;
 mod encode;
 mod flavor;
 mod info;

@@ -5,6 +5,7 @@
 //!
 //! Must not come in: A2A, agents, what a session is.
 
+mod attach;
 mod attachment;
 mod config;
 mod connection;

@@ -24,9 +24,25 @@ pub const CODEX: Cli = Cli { agent: "codex", package: "@openai/codex", version: 
 /// Gemini CLI: a JavaScript bundle that starts with `node`.
 pub const GEMINI: Cli = Cli { agent: "gemini", package: "@google/gemini-cli", version: "0.61.0" };
 
-/// Claude as an agent that speaks ACP; it stands for all such agents in tests.
+/// Claude as an agent that speaks ACP; it runs the scenarios of the CLIs, for all such agents.
 pub const CLAUDE_ACP: Cli =
     Cli { agent: "claude-agent-acp", package: "@agentclientprotocol/claude-agent-acp", version: "0.99.0" };
+
+/// opencode over ACP: a native program from its platform package.
+pub const OPENCODE: Cli = Cli {
+    agent: "opencode",
+    package: if cfg!(target_os = "macos") {
+        "opencode-darwin-arm64"
+    } else if cfg!(target_arch = "aarch64") {
+        "opencode-linux-arm64"
+    } else {
+        "opencode-linux-x64"
+    },
+    version: "1.18.33",
+};
+
+/// Codex as an agent that speaks ACP.
+pub const CODEX_ACP: Cli = Cli { agent: "codex-acp", package: "@agentclientprotocol/codex-acp", version: "2.6.0" };
 
 /// The MCP server that offers one of everything that servers can offer.
 pub const MCP_EVERYTHING: Cli =
@@ -57,8 +73,19 @@ pub const NODE: Cli = Cli {
 };
 
 /// The programs that the interop tests drive today.
-pub const INTEROP: &[Cli] =
-    &[CLAUDE, CODEX, GEMINI, CLAUDE_ACP, MCP_EVERYTHING, MCP_INSPECTOR, MCP_CONFORMANCE, ACPX, NODE];
+pub const INTEROP: &[Cli] = &[
+    CLAUDE,
+    CODEX,
+    GEMINI,
+    CLAUDE_ACP,
+    OPENCODE,
+    CODEX_ACP,
+    MCP_EVERYTHING,
+    MCP_INSPECTOR,
+    MCP_CONFORMANCE,
+    ACPX,
+    NODE,
+];
 
 impl Cli {
     /// The pinned CLI of that name.
@@ -80,6 +107,7 @@ impl Cli {
         let program = match self.agent {
             "claude" => format!("@anthropic-ai/claude-code-{}/claude", platform()?),
             "codex" => format!("@openai/codex-{}/vendor/{}/bin/codex", platform()?, target()?),
+            "opencode" => format!("{}/bin/opencode", self.package),
             _ => format!(".bin/{}", self.agent),
         };
         Some(self.folder()?.join("node_modules").join(program))

@@ -4,6 +4,7 @@
 //! tables of cases are in one module for each CLI. Paths, ports and long lists are removed, so that two recordings of
 //! the same behaviour differ only in ids and times.
 
+mod acp;
 mod case;
 mod claude;
 mod codex;
@@ -92,6 +93,9 @@ pub fn cases(agent: &str) -> Vec<Case> {
         "claude" => claude::cases(),
         "codex" => codex::cases(),
         "gemini" => gemini::cases(),
+        "claude-agent-acp" => acp::claude(),
+        "codex-acp" => acp::codex(),
+        "opencode" => acp::opencode(),
         _ => Vec::new(),
     }
 }
@@ -102,7 +106,7 @@ pub async fn record(cli: Cli, case: &Case) -> Result<Fixture> {
     let server = ModelServer::start([])?;
     let stage = Stage { scratch: Scratch::new(&server)?, mcp: Fake::mcp()?, program, server };
     for (name, content) in &case.files {
-        stage.scratch.write(name, content)?;
+        stage.scratch.write(name, &stage.fill(content))?;
     }
     if let Some(before) = &case.before {
         drive::run(&stage, before).await.with_context(|| format!("{} before {}", before.name, case.name))?;
@@ -132,10 +136,11 @@ struct Stage {
 }
 
 impl Stage {
-    /// Replaces `{workspace}` and `{mcp}` by the real paths.
+    /// Replaces `{workspace}` and `{mcp}` by the real paths, and `{model}` by the model's address.
     fn fill(&self, text: &str) -> String {
         let workspace = self.scratch.workspace();
         text.replace("{workspace}", &workspace.to_string_lossy())
+            .replace("{model}", &self.server.url())
             .replace("{mcp}", &self.mcp.program().to_string_lossy())
     }
 }
@@ -147,10 +152,13 @@ mod tests {
     /// A case that is recorded again takes the place of the fixture with its name.
     #[test]
     fn each_case_has_a_name_of_its_own() {
-        for agent in ["claude", "codex", "gemini"] {
+        let agents = [("claude", 20), ("codex", 20), ("gemini", 20)];
+        for (agent, least) in
+            agents.into_iter().chain(["claude-agent-acp", "codex-acp", "opencode"].map(|acp| (acp, 5)))
+        {
             let mut names: Vec<&str> = cases(agent).iter().map(|case| case.name).collect();
             let count = names.len();
-            assert!(count >= 20, "{agent} has {count} cases");
+            assert!(count >= least, "{agent} has {count} cases");
             names.sort_unstable();
             names.dedup();
             assert_eq!(names.len(), count, "{agent}");

@@ -12,7 +12,7 @@ use super::rpc::{self, AgentRequest};
 use super::session::{Session, TRANSPORT, Wishes};
 use super::tools;
 use super::turn::SessionUsage;
-use super::wire::{Call, CancelRequest, Head, Update, Updated};
+use super::wire::{Call, CancelRequest, Completed, Head, Request, Update, Updated};
 use crate::codec::{Codec, End, Files, NoFiles, Step, read};
 use crate::emit::{self, Emitter, SessionFacts};
 use crate::json::one;
@@ -72,7 +72,10 @@ impl Codec for AcpCodec {
             }
             match Head::piece(line) {
                 Some(piece) => self.message(piece, line, now, out),
-                None => read(self, line, out, |codec, head, out| codec.message(head, line, now, out)),
+                None => match serde_json::from_str(line) {
+                    Ok(head) => self.message(head, line, now, out),
+                    Err(error) => unreadable(line, &error, out),
+                },
             }
         })
     }
@@ -100,6 +103,12 @@ impl AcpCodec {
                 self.session_update(&update, line, now, out);
             }
             (Some("session/request_permission"), Some(id)) => self.request_permission(&id, line, now, out),
+            (Some("elicitation/create"), Some(id)) => self.elicit(&id, line, now, out),
+            (Some(method @ "elicitation/complete"), _) => read(self, line, out, |codec, call: Call<Completed>, out| {
+                if !codec.elicitation_completed(&call.params, out) {
+                    codec.note_line(method, Some("completed at the address"), line, out);
+                }
+            }),
             (Some("$/cancel_request"), _) => read(self, line, out, |codec, call: Call<CancelRequest>, out| {
                 codec.request_withdrawn(&call.params.request_id, out);
             }),
@@ -169,6 +178,14 @@ impl AcpCodec {
             out.events.push(note(method, message.map(str::to_owned), data));
         });
     }
+}
+
+/// Reports a line that cannot be read. If it is a request, the agent waits for its answer.
+fn unreadable(line: &str, error: &serde_json::Error, out: &mut Step) {
+    if let Ok(Request { id: Some(id), method: Some(_) }) = serde_json::from_str(line) {
+        out.lines.push(rpc::refusal(&id, rpc::INVALID_PARAMS, &format!("multitap cannot read it: {error}")));
+    }
+    out.events.push(unrecognized(line, error.to_string()));
 }
 
 /// Whether an update belongs to the conversation, not to the session's own state.

@@ -16,7 +16,12 @@ const VERSION: u64 = 1;
 
 impl AcpCodec {
     pub(super) fn initialize(&mut self) -> String {
-        let mut capabilities = json!({ "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false });
+        let mut capabilities = json!({
+            "fs": { "readTextFile": false, "writeTextFile": false },
+            "terminal": false,
+            "elicitation": { "form": {}, "url": {} },
+            "session": { "notices": {} },
+        });
         if self.flavor.shows_terminals() {
             // With this, several agents stream the output of commands and report exit codes.
             capabilities["_meta"] = json!({ "terminal_output": true });
@@ -256,7 +261,15 @@ impl AcpCodec {
 /// Whether an error says that there is no such conversation.
 pub(super) fn is_not_found(error: &RpcError, said: &str) -> bool {
     let said = said.to_lowercase();
-    let named = ["session not found", "invalid session", "no such session", "unknown session", "no conversation"];
+    let named = [
+        "session not found",
+        "invalid session",
+        "no such session",
+        "unknown session",
+        "no conversation",
+        // codex-acp
+        "no rollout found",
+    ];
     error.code == -32002 || named.into_iter().any(|words| said.contains(words))
 }
 

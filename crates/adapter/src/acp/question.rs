@@ -1,12 +1,15 @@
-//! Questions of the agent as questions of the session, and the answers in the agent's format.
+//! Permission requests of the agent as questions of the session, and the answers to all questions in its format.
 
 use std::collections::HashSet;
 
-use multitap_event::{Choice, ChoiceKind, Decide, Details, Question, Timestamp, ToolKind, one_line, option};
+use multitap_event::{
+    Choice, ChoiceKind, Decide, Details, ElicitationAnswer, Question, Timestamp, ToolKind, one_line, option,
+};
 use serde_json::{Map, Value, json};
 
 use super::content::Change;
 use super::decode::AcpCodec;
+use super::elicitation::dismissal;
 use super::flavor::Flavor;
 use super::rpc;
 use super::wire::{AskPermission, Call, PermissionOption};
@@ -19,9 +22,27 @@ use crate::line::unrecognized;
 /// The facts that an answer to the agent needs.
 #[derive(Debug)]
 pub(super) struct Native {
-    request_id: Value,
-    /// Our option ids and the agent's.
-    options: Vec<(String, String)>,
+    pub(super) request_id: Value,
+    pub(super) via: Via,
+}
+
+/// The request that a question came by.
+#[derive(Debug)]
+pub(super) enum Via {
+    /// `session/request_permission`: our option ids and the agent's.
+    Permission { options: Vec<(String, String)> },
+    /// `elicitation/create`, with the id by which the agent may complete it.
+    Elicitation { id: Option<String> },
+}
+
+impl Native {
+    /// The line that ends the request without an answer.
+    fn dismissed(&self) -> String {
+        match self.via {
+            Via::Permission { .. } => no_answer(&self.request_id),
+            Via::Elicitation { .. } => dismissal(&self.request_id),
+        }
+    }
 }
 
 impl AcpCodec {
@@ -59,7 +80,7 @@ impl AcpCodec {
         let title = title.unwrap_or_else(|| "The agent asks for permission".to_owned());
         let question = Question {
             // A request id is unique only within one process, and a log spans several.
-            question_id: format!("{tool}#{}", id.as_str().map_or_else(|| id.to_string(), str::to_owned)).into(),
+            question_id: format!("{tool}#{}", written(id)).into(),
             tool_id: open.map(|tool| tool.id.clone()),
             tool_name: name,
             title: match &details {
@@ -73,7 +94,8 @@ impl AcpCodec {
             edits: Vec::new(),
             reason: None,
         };
-        self.emit.questions.ask(question, Native { request_id: id.clone(), options }, out);
+        let native = Native { request_id: id.clone(), via: Via::Permission { options } };
+        self.emit.questions.ask(question, native, out);
     }
 
     /// The details of a question about an open call.
@@ -137,14 +159,25 @@ impl AcpCodec {
     /// Handles an answer. One that does not fit changes nothing, and the question stays open.
     pub(super) fn decide(&mut self, decide: &Decide, now: Timestamp, out: &mut Step) {
         let Some((open, choice)) = self.emit.questions.answered_by(decide, out) else { return };
-        let rejects = choice.kind.rejects();
-        let native = open.native.options.iter().find(|(ours, _)| ours == decide.option_id.as_str());
-        let native = native.map_or_else(|| decide.option_id.to_string(), |(_, theirs)| theirs.clone());
-        let outcome = json!({ "outcome": { "outcome": "selected", "optionId": native } });
-        out.lines.push(rpc::result(&open.native.request_id, outcome));
-        let tool = open.question.tool_id.clone();
+        let (answer, denied) = match &open.native.via {
+            Via::Permission { options } => {
+                let native = options.iter().find(|(ours, _)| ours == decide.option_id.as_str());
+                let native = native.map_or(decide.option_id.as_str(), |(_, theirs)| theirs);
+                let answer = json!({ "outcome": { "outcome": "selected", "optionId": native } });
+                (answer, open.question.tool_id.clone().filter(|_| choice.kind.rejects()))
+            }
+            // A refused form does not deny the call that needs it.
+            Via::Elicitation { .. } => match ElicitationAnswer::of(&open.question, decide) {
+                Ok(answer) => (answer.result(), None),
+                Err(why) => {
+                    self.emit.refuse(why, out);
+                    return;
+                }
+            },
+        };
+        out.lines.push(rpc::result(&open.native.request_id, answer));
         self.emit.questions.settle(decide);
-        if let Some(tool) = tool.filter(|_| rejects) {
+        if let Some(tool) = denied {
             self.emit.tools.deny(tool.as_str());
             if self.flavor.silent_after_refusal() {
                 self.close_denied(now, out);
@@ -165,10 +198,10 @@ impl AcpCodec {
         }
     }
 
-    /// No answer can come any more: refuses each open question to the agent.
+    /// No answer can come any more: dismisses each open question, so that the agent does not wait.
     pub(super) fn withdraw_all(&mut self, reason: &str, out: &mut Step) {
         for open in self.emit.questions.withdraw(reason, |_| true, out) {
-            out.lines.push(no_answer(&open.native.request_id));
+            out.lines.push(open.native.dismissed());
         }
     }
 
@@ -178,6 +211,11 @@ impl AcpCodec {
             out.lines.push(rpc::refusal(&open.native.request_id, rpc::CANCELLED, "the request was withdrawn"));
         }
     }
+}
+
+/// A request's id as text.
+pub(super) fn written(id: &Value) -> String {
+    id.as_str().map_or_else(|| id.to_string(), str::to_owned)
 }
 
 fn no_answer(id: &Value) -> String {

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 pub(super) const NO_METHOD: i64 = -32601;
+pub(super) const INVALID_PARAMS: i64 = -32602;
 /// The request was withdrawn before it was answered.
 pub(super) const CANCELLED: i64 = -32800;
 pub(super) const AUTH_REQUIRED: i64 = -32000;

@@ -133,9 +133,9 @@ impl AcpCodec {
         }
         if let Some(options) = raw.field("configOptions").and_then(Value::as_array) {
             session.options.clone_from(options);
-            if session.modes.is_empty() {
-                mode = session.option("mode").string("currentValue").or(mode);
-            }
+            // Some agents have both, and report a change by the option only.
+            let is_mode = |mode: &String| session.modes.is_empty() || session.modes.contains(mode);
+            mode = session.option("mode").string("currentValue").filter(is_mode).or(mode);
             if !session.has_models {
                 model = session.option("model").string("currentValue").or(model);
             }
@@ -223,6 +223,11 @@ impl AcpCodec {
                 }
                 self.session.reported.insert(SystemSubtype::CONTEXT.to_owned(), update.clone().into());
                 self.report_later(note(SystemSubtype::CONTEXT, None, update), out);
+            }
+            "notice" => {
+                let parts = ["title", "description"].into_iter().filter_map(|key| update.text(key));
+                let message = parts.collect::<Vec<_>>().join(": ");
+                self.report_later(note(kind, Some(message).filter(|message| !message.is_empty()), update), out);
             }
             "session_info_update" => self.report_later(note("sessionInfo", update.string("title"), update), out),
             _ => {

@@ -1,5 +1,6 @@
 //! A session with an agent that is played by the test: its lines in, ours and the events out.
 
+mod elicitation;
 mod open;
 mod question;
 
@@ -253,6 +254,13 @@ fn modes_models_and_questions_about_the_agent() {
     play.update(&json!({ "sessionUpdate": "config_option_update", "configOptions": [
         { "id": "model", "category": "model", "currentValue": "m1", "options": [{ "value": "m1", "name": "One" }] },
     ] }));
+    // A mode may be an option too. The second word is not a mode.
+    for mode in ["plan", "elsewhere"] {
+        play.update(&json!({ "sessionUpdate": "config_option_update", "configOptions": [
+            { "id": "mode", "category": "mode", "currentValue": mode, "options": [] },
+            { "id": "model", "category": "model", "currentValue": "m1", "options": [{ "value": "m1", "name": "One" }] },
+        ] }));
+    }
     play.command(Command::SetModel { model: "m2".to_owned() });
     play.agent(&json!({ "id": 5, "result": { "configOptions": [
         { "id": "model", "category": "model", "currentValue": "m2", "options": [{ "value": "m1", "name": "One" }] },
@@ -289,10 +297,10 @@ fn what_models_used_is_told_in_two_ways() {
         }
         play.story.lines().rfind(|line| line.contains("turnCompleted")).unwrap().to_owned()
     };
-    let each = used(json!({ "input_tokens": 10, "output_tokens": 1 }));
-    assert!(each.contains(r#""totalTokens":22"#), "of each turn: {each}");
-    let all = used(json!({ "inputTokens": 10, "outputTokens": 1 }));
-    assert!(all.contains(r#""totalTokens":11"#), "of all turns so far: {all}");
+    for count in [json!({ "input_tokens": 10, "output_tokens": 1 }), json!({ "inputTokens": 10, "outputTokens": 1 })] {
+        let used = used(count);
+        assert!(used.contains(r#""modelUsage":{"m":{"inputTokens":20,"outputTokens":2,"totalTokens":22"#), "{used}");
+    }
     assert!(!used(json!({})).contains("modelUsage"));
 }
 
@@ -314,7 +322,7 @@ fn pictures_where_the_agent_takes_them() {
 fn what_we_do_not_serve_is_refused_and_noise_is_kept() {
     let mut play = Play::open();
     play.agent(&json!({ "id": 9, "method": "fs/read_text_file", "params": { "sessionId": "s1", "path": "/w/a" } }));
-    play.agent(&json!({ "id": "x", "method": "elicitation/create", "params": {} }));
+    play.agent(&json!({ "id": "x", "method": "terminal/create", "params": {} }));
     play.agent(&json!({ "id": 10, "method": "session/request_permission", "params": { "options": [] } }));
     play.agent(&json!({ "method": "_vendor/note", "params": { "a": 1 } }));
     play.agent(&json!({ "method": "session/update", "params": { "sessionId": "other", "update": { "sessionUpdate": "plan", "entries": [] } } }));

@@ -33,16 +33,12 @@ impl SessionUsage {
         }
     }
 
-    /// The usage of each model as Gemini CLI reports it: in this turn, or so far.
+    /// Adds the usage of each model in one turn.
     fn models(&mut self, usage: &[Value]) {
         for one in usage {
-            let (Some(model), count) = (one.string("model"), one.field("token_count")) else { continue };
-            if let (Some(input), Some(output)) = (count.number("inputTokens"), count.number("outputTokens")) {
-                self.models.entry(model).or_default().usage = TokenUsage::of(input, output);
-            } else if count.number("input_tokens").or(count.number("output_tokens")).is_some() {
-                let sum = self.models.entry(model).or_default();
-                sum.usage = sum.usage.plus(TokenUsage::of(count.count("input_tokens"), count.count("output_tokens")));
-            }
+            let (Some(model), Some(turn)) = (one.string("model"), counted(one.field("token_count"))) else { continue };
+            let sum = self.models.entry(model).or_default();
+            sum.usage = sum.usage.plus(turn);
         }
     }
 
@@ -74,11 +70,13 @@ impl AcpCodec {
         }
         let quota = reply.field("_meta").field("quota");
         self.spent.models(quota.list("model_usage"));
-        let counted = quota.map(|quota| quota.field("token_count"));
-        let counted = counted.map(|count| TokenUsage::of(count.count("input_tokens"), count.count("output_tokens")));
         let text = self.emit.messages.closing_words().filter(|_| status == TurnStatus::Completed);
         let turn = TurnEnd {
-            usage: reply.field("usage").filter(|usage| usage.is_object()).map(tokens).or(counted),
+            usage: reply
+                .field("usage")
+                .filter(|usage| usage.is_object())
+                .map(tokens)
+                .or(counted(quota.field("token_count"))),
             cost_usd: self.spent.turn_cost(),
             total_cost_usd: self.spent.cost,
             model_usage: self.spent.models.clone(),
@@ -113,7 +111,7 @@ impl AcpCodec {
     }
 
     fn close_turn_work(&mut self, now: Timestamp, out: &mut Step) {
-        self.emit.questions.withdraw("the turn is over", |_| true, out);
+        self.withdraw_all("the turn is over", out);
         self.close_tools(|_| true, now, out);
     }
 
@@ -137,6 +135,14 @@ impl AcpCodec {
         }
         self.emit.end_session(end, EndFacts::default(), now, out);
     }
+}
+
+/// The tokens in `_meta.quota`. Gemini writes its names in snake case, the agents for Claude and Codex in camel case.
+fn counted(count: Option<&Value>) -> Option<TokenUsage> {
+    let either = |camel, snake| count.number(camel).or(count.number(snake));
+    let (input, output) = (either("inputTokens", "input_tokens"), either("outputTokens", "output_tokens"));
+    let sum = TokenUsage::of(input.unwrap_or(0), output.unwrap_or(0));
+    input.or(output).map(|_| TokenUsage { cached_tokens: count.number("cachedInputTokens"), ..sum })
 }
 
 fn tokens(usage: &Value) -> TokenUsage {

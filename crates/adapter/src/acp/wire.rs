@@ -30,6 +30,13 @@ pub(super) struct Head<'a> {
     pub(super) params: Option<HeadParams<'a>>,
 }
 
+/// Only what identifies a request, whatever its parameters are.
+#[derive(Deserialize)]
+pub(super) struct Request {
+    pub(super) id: Option<Value>,
+    pub(super) method: Option<String>,
+}
+
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
@@ -174,6 +181,13 @@ pub(super) struct PermissionOption {
     pub(super) name: String,
     #[serde(default)]
     pub(super) kind: String,
+}
+
+/// `elicitation/complete`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Completed {
+    pub(super) elicitation_id: String,
 }
 
 /// `$/cancel_request`.

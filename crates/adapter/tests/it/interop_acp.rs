@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use multitap_event::{
-    AgentKind, ApprovalMode, Command, Details, EventKind, FileChangeType, LaunchError, McpReach, Mode, Resume,
+    AgentKind, ApprovalMode, Command, Decide, Details, EventKind, FileChangeType, LaunchError, McpReach, Mode, Resume,
     SessionConfig, ToolOutcome, TurnStatus, option,
 };
 use multitap_testkit::cli::CLAUDE_ACP;
 use multitap_testkit::fake::Fake;
 use multitap_testkit::interop;
+use serde_json::json;
 
 use crate::scene::{Place, native_id, results, said};
 
@@ -70,6 +71,24 @@ async fn interop_commands_are_asked_about() {
     assert_eq!(done[1].outcome, ToolOutcome::Denied, "{told:#?}");
     assert_eq!((done.len(), end.denials.len()), (2, 1), "{told:#?}");
     assert!(place.scratch.path("made.txt").exists() && !place.scratch.path("never.txt").exists());
+}
+
+#[tokio::test]
+async fn interop_its_own_questions_are_forms() {
+    let place = place!();
+    let mut scene = place.start(config(&place)).await;
+    let options = json!([{ "label": "red", "description": "warm" }, { "label": "blue", "description": "cold" }]);
+    let asked = json!({ "question": "Which color?", "header": "Color", "multiSelect": false, "options": options });
+    scene.prompt(&format!("[[call:AskUserQuestion:{}]]", json!({ "questions": [asked] }))).await;
+    let question = scene.question().await;
+    assert_eq!(question.title, "Claude Agent asks: Which color?");
+    let mut decide = Decide::new(&question.question_id, option::PROCEED_ONCE);
+    decide.answers = Some([("question_0".to_owned(), "blue".into())].into());
+    scene.send(Command::Decide(decide)).await;
+    scene.turn_end().await;
+    let told = scene.close().await;
+    assert!(said(&told).contains(r#""Which color?"="blue""#), "{told:#?}");
+    assert!(results(&told)[0].success, "{told:#?}");
 }
 
 #[tokio::test]

@@ -103,7 +103,9 @@ fn recordings_keep_the_rules() {
 /// A recording that was lost would be missed by nobody else.
 #[test]
 fn all_recordings_are_here() {
-    for (agent, count) in [("claude", 74), ("codex", 41), ("gemini", 42)] {
+    for (agent, count) in
+        [("claude", 74), ("codex", 41), ("gemini", 42), ("claude-agent-acp", 5), ("codex-acp", 6), ("opencode", 5)]
+    {
         assert!(recordings(agent).len() >= count, "{agent}: {} recordings", recordings(agent).len());
     }
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod acp_recordings;
 mod anything;
 mod claude_encode;
 mod claude_recordings;
@@ -17,6 +18,8 @@ mod history;
 mod history_anything;
 #[cfg(unix)]
 mod interop_acp;
+#[cfg(unix)]
+mod interop_acp_agents;
 #[cfg(unix)]
 mod interop_claude;
 #[cfg(unix)]

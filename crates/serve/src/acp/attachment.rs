@@ -4,8 +4,8 @@
 //! transport.
 
 use agent_client_protocol_schema::v1::SessionNotification;
-use multitap_event::{ClientRef, PromptId, Question, QuestionId, Ruling, Timestamp};
-use multitap_hub::{Feed, FeedEnd, Join, Joined, Refusal, STUCK, Session, Told};
+use multitap_event::{ClientRef, PromptId, Question, QuestionId, Ruling, SessionId, Timestamp};
+use multitap_hub::{Feed, FeedEnd, Join, JoinFrom, Joined, Refusal, STUCK, Session, Told};
 use tokio::sync::mpsc;
 use tokio::time::{Duration, sleep};
 use tokio_util::sync::CancellationToken;
@@ -14,8 +14,8 @@ use super::encode::{Encoder, Output, PromptEnd};
 use super::features::ClientFeatures;
 use crate::rpc::RequestId;
 
-/// What waits for the connection, over all its sessions.
-pub(super) const WAITING: usize = 64;
+/// Most items that wait for the connection, over all its sessions. Each may be as large as an event.
+pub(super) const WAITING: usize = 16;
 
 /// What a session tells its connection.
 #[derive(Debug)]
@@ -37,22 +37,42 @@ pub(super) enum Item {
         prompts: Vec<PromptId>,
         end: PromptEnd,
     },
-    /// The history was sent: this request can be answered.
-    Replayed(RequestId),
+    /// The history was sent: the request for it can be answered.
+    Replayed,
+    /// Events were lost. These prompts are not over, and what is open follows.
+    Lost {
+        open: Vec<PromptId>,
+    },
     /// Nothing more comes.
     Ended(FeedEnd),
 }
 
-/// Items with the session that they are from.
-pub(super) type Items = mpsc::Sender<(Session, Item)>;
+/// An item, and the attachment that it is from.
+#[derive(Debug)]
+pub(super) struct Sent {
+    pub(super) session: SessionId,
+    pub(super) item: Item,
+    stop: CancellationToken,
+}
+
+impl Sent {
+    /// Whether the client has left the session meanwhile, or joined it anew.
+    pub(super) fn is_stale(&self) -> bool {
+        self.stop.is_cancelled()
+    }
+}
+
+pub(super) type Items = mpsc::Sender<Sent>;
 
 /// Where a client begins.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Start {
-    /// With the whole history, which answers that request.
-    Replay(RequestId),
+    /// With the whole history.
+    Replay,
     /// Now; what is open is shown.
     Now,
+    /// Now; only what comes is shown.
+    Unseen,
 }
 
 /// A joined session. Dropping it leaves.
@@ -60,6 +80,8 @@ pub(super) enum Start {
 pub(crate) struct Attachment {
     pub(super) session: Session,
     pub(super) client: ClientRef,
+    /// The request that is answered once the history was sent, and its result.
+    pub(super) loading: Option<(RequestId, String)>,
     stop: CancellationToken,
 }
 
@@ -78,6 +100,8 @@ pub(crate) struct Reader {
     start: Start,
     /// The last event of the history.
     last: u64,
+    /// Events were lost: what is open now must be asked of the session.
+    has_gap: bool,
     stop: CancellationToken,
 }
 
@@ -90,8 +114,8 @@ impl Attachment {
         start: Start,
     ) -> Result<(Self, Reader), Refusal> {
         let from = match start {
-            Start::Replay(_) => multitap_hub::JoinFrom::Start,
-            Start::Now => multitap_hub::JoinFrom::Now,
+            Start::Replay => JoinFrom::Start,
+            Start::Now | Start::Unseen => JoinFrom::Now,
         };
         let join = Join { client, from, patience: Some(STUCK), announce: true };
         let Joined { client, feed, snapshot, .. } = session.join(join).await?;
@@ -101,8 +125,9 @@ impl Attachment {
         };
         let stop = CancellationToken::new();
         let last = session.last();
-        let reader = Reader { session: session.clone(), feed, encoder, start, last, stop: stop.clone() };
-        Ok((Self { session, client, stop }, reader))
+        let reader =
+            Reader { session: session.clone(), feed, encoder, start, last, has_gap: false, stop: stop.clone() };
+        Ok((Self { session, client, loading: None, stop }, reader))
     }
 }
 
@@ -116,52 +141,84 @@ impl Reader {
 
     async fn read(mut self, items: Items) -> Option<()> {
         let mut out = Vec::new();
-        let mut replay = match std::mem::replace(&mut self.start, Start::Now) {
-            Start::Replay(id) => Some(id),
-            Start::Now => None,
-        };
-        if replay.is_none() {
-            self.encoder.overview(&mut out);
-            self.encoder.settings(&mut out);
-            self.encoder.questions(&mut out);
+        let mut is_history = self.start == Start::Replay;
+        match self.start {
+            Start::Replay => {}
+            Start::Now => {
+                self.encoder.overview(&mut out);
+                self.encoder.settings(&mut out);
+                self.encoder.questions(&mut out);
+            }
+            Start::Unseen => self.encoder.settings(&mut out),
         }
         loop {
             for output in out.drain(..) {
-                if let Some(item) = self.item(output, replay.is_some()) {
-                    items.send((self.session.clone(), item)).await.ok()?;
+                if let Some(item) = self.item(output, is_history) {
+                    self.send(&items, item).await?;
                 }
             }
-            if self.encoder.state().seq >= self.last
-                && let Some(id) = replay.take()
-            {
-                items.send((self.session.clone(), Item::Replayed(id))).await.ok()?;
+            if is_history && self.encoder.seq() >= self.last {
+                is_history = false;
+                self.send(&items, Item::Replayed).await?;
                 self.encoder.settings(&mut out);
-                self.encoder.questions(&mut out);
+                if !self.has_gap {
+                    self.encoder.questions(&mut out);
+                }
+                continue;
+            }
+            if self.has_gap && !is_history {
+                self.has_gap = false;
+                if let Some(item) = self.catch_up(&mut out).await {
+                    self.send(&items, item).await?;
+                }
                 continue;
             }
             let due = self.encoder.due();
             tokio::select! {
                 told = self.feed.next() => match told {
                     Some(Told::Event(entry)) => {
-                        if let Some(event) = entry.event() {
+                        // After a gap the state is ahead of the feed.
+                        if let Some(event) = entry.event().filter(|event| event.seq > self.encoder.seq()) {
                             self.encoder.apply(event, &mut out);
                         }
                     }
-                    // What was lost is not shown, but what is open now counts.
-                    Some(Told::Gap { next, .. }) => self.last = self.last.min(next),
-                    None => {
-                        if let Some(id) = replay.take() {
-                            items.send((self.session.clone(), Item::Replayed(id))).await.ok()?;
+                    Some(Told::Gap { next, .. }) => {
+                        self.has_gap = true;
+                        if next > self.last {
+                            self.last = 0;
                         }
-                        items.send((self.session.clone(), Item::Ended(self.feed.end()))).await.ok()?;
-                        return Some(());
+                    }
+                    None => {
+                        if is_history {
+                            self.send(&items, Item::Replayed).await?;
+                        }
+                        return self.send(&items, Item::Ended(self.feed.end())).await;
                     }
                 },
-                () = wait(due), if due.is_some() && replay.is_none() => {
+                () = wait(due), if due.is_some() && !is_history => {
                     self.encoder.tick(Timestamp::now(), &mut out);
                 }
             }
         }
+    }
+
+    /// `None` if the connection is gone.
+    async fn send(&self, items: &Items, item: Item) -> Option<()> {
+        let sent = Sent { session: self.session.id().clone(), item, stop: self.stop.clone() };
+        items.send(sent).await.ok()
+    }
+
+    /// Continues from the session as it is now, because events were lost.
+    async fn catch_up(&mut self, out: &mut Vec<Output>) -> Option<Item> {
+        // Without a state the session is over, and the feed says so.
+        let state = self.session.snapshot().await?;
+        let queued = state.queue.iter().filter_map(|queued| queued.prompt.prompt_id.as_ref());
+        let open = queued.chain(&state.in_flight).cloned().collect();
+        self.encoder = Encoder::amid(self.encoder.features(), *state);
+        self.encoder.overview(out);
+        self.encoder.all_settings(out);
+        self.encoder.questions(out);
+        Some(Item::Lost { open })
     }
 
     /// What the connection has to do; nothing is asked or answered by history.

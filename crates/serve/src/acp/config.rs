@@ -73,25 +73,23 @@ fn model(state: &State) -> Option<SessionConfigOption> {
     Some(SessionConfigOption::select(MODEL, "Model", current, select).category(SessionConfigOptionCategory::Model))
 }
 
-/// The commands as a flat list: `memory add` is the sub-command `add` of `memory`.
+/// The commands. A group is one command, and its sub-commands are hints: editors take the first word as the name.
 pub(super) fn commands(commands: &[AgentCommand]) -> Vec<AvailableCommand> {
-    let mut flat = Vec::new();
-    for command in commands {
-        flatten(command, "", &mut flat);
-    }
-    flat
+    let command = |command: &AgentCommand| {
+        let hint = hint(command);
+        let input =
+            (!hint.is_empty()).then(|| AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint)));
+        AvailableCommand::new(command.name.clone(), command.description.clone()).input(input)
+    };
+    commands.iter().map(command).collect()
 }
 
-fn flatten(command: &AgentCommand, group: &str, flat: &mut Vec<AvailableCommand>) {
-    let name = if group.is_empty() { command.name.clone() } else { format!("{group} {}", command.name) };
-    for sub in &command.sub_commands {
-        flatten(sub, &name, flat);
-    }
-    if !command.sub_commands.is_empty() && command.arguments.is_empty() {
-        return;
-    }
-    let hint: Vec<&str> = command.arguments.iter().map(|argument| argument.name.as_str()).collect();
-    let input =
-        (!hint.is_empty()).then(|| AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint.join(" "))));
-    flat.push(AvailableCommand::new(name, command.description.clone()).input(input));
+/// What may follow a command: its arguments, or one of its sub-commands with theirs.
+fn hint(command: &AgentCommand) -> String {
+    let arguments = command.arguments.iter().map(|argument| argument.name.as_str()).collect::<Vec<_>>().join(" ");
+    let subs = command.sub_commands.iter().map(|sub| match hint(sub) {
+        hint if hint.is_empty() => sub.name.clone(),
+        hint => format!("{} {hint}", sub.name),
+    });
+    Some(arguments).filter(|text| !text.is_empty()).into_iter().chain(subs).collect::<Vec<_>>().join(" | ")
 }

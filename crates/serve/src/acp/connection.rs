@@ -16,8 +16,7 @@ use agent_client_protocol_schema::v1::{
     SessionListCapabilities, SessionResumeCapabilities, SetSessionConfigOptionRequest, SetSessionConfigOptionResponse,
     SetSessionModeRequest, SetSessionModeResponse, StopReason,
 };
-use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use multitap_event::{ClientRef, ClientRole, Decide, PromptId, Query, Question, QuestionId, SessionId};
+use multitap_event::{ClientRef, ClientRole, Decide, PromptId, Query, Question, QuestionId, Ruling, SessionId};
 use multitap_hub::{FeedEnd, Refusal, Session, SessionsCall};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -25,7 +24,8 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::attachment::{Attachment, Item, Items, Reader, Start, WAITING};
+use super::attach::{self, Attach, Detach};
+use super::attachment::{Attachment, Item, Items, Reader, Sent, Start, WAITING};
 use super::encode::PromptEnd;
 use super::features::{ClientFeatures, META};
 use super::question::Ask;
@@ -33,7 +33,7 @@ use super::setting::{self, Setting};
 use super::{CANCEL_REQUEST, INITIALIZE, config, decode, error};
 use crate::host::{self, Opened, Wanted};
 use crate::http::Shared;
-use crate::rpc::{CloseReason, Disconnected, Incoming, Invalid, Peer, Request, RequestId};
+use crate::rpc::{CloseReason, Disconnected, Incoming, Invalid, Peer, Pending, Request, RequestId};
 
 /// How long an agent may take to list its models before a session is shown without them.
 const MODELS_PATIENCE: Duration = Duration::from_secs(2);
@@ -49,11 +49,10 @@ pub(crate) struct Connection {
     attachments: HashMap<SessionId, Attachment>,
     /// The requests that wait for the end of a prompt.
     prompts: HashMap<PromptId, Waiting>,
-    /// Responses that wait until the history was sent.
-    loads: HashMap<RequestId, String>,
-    asks: Asks,
+    /// What the client is asked. Dropping a request takes it back.
+    asks: HashMap<(SessionId, QuestionId), Pending>,
     items: Items,
-    incoming: mpsc::Receiver<(Session, Item)>,
+    incoming: mpsc::Receiver<Sent>,
 }
 
 /// A request that waits for the end of its prompt.
@@ -61,6 +60,8 @@ pub(crate) struct Connection {
 struct Waiting {
     request: RequestId,
     session: SessionId,
+    /// Cancelled once the session has taken the prompt or refused it.
+    taken: CancellationToken,
 }
 
 /// The outcome of a request.
@@ -87,11 +88,22 @@ pub(crate) enum Reply {
 
 type Answer = Result<Done, Refusal>;
 
-/// What the client was asked.
-#[derive(Debug, Default)]
-struct Asks {
-    pending: FuturesUnordered<tokio::task::JoinHandle<Option<()>>>,
-    open: HashMap<(SessionId, QuestionId), CancellationToken>,
+/// Why a request was not begun.
+enum Stopped {
+    Refused(Refusal),
+    Disconnected(Disconnected),
+}
+
+impl From<Refusal> for Stopped {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<Disconnected> for Stopped {
+    fn from(gone: Disconnected) -> Self {
+        Self::Disconnected(gone)
+    }
 }
 
 impl Connection {
@@ -103,8 +115,7 @@ impl Connection {
             features: ClientFeatures::default(),
             attachments: HashMap::new(),
             prompts: HashMap::new(),
-            loads: HashMap::new(),
-            asks: Asks::default(),
+            asks: HashMap::new(),
             items,
             incoming,
         }
@@ -127,16 +138,15 @@ impl Connection {
         let stop = self.door.stop.clone();
         loop {
             if !peer.is_full()
-                && let Ok((session, item)) = self.incoming.try_recv()
+                && let Ok(sent) = self.incoming.try_recv()
             {
-                self.item(peer, &session, item).await?;
+                self.item(peer, sent).await?;
                 continue;
             }
             peer.flush().await?;
             tokio::select! {
                 () = stop.cancelled() => return Ok(CloseReason::SHUT_DOWN),
-                Some((session, item)) = self.incoming.recv() => self.item(peer, &session, item).await?,
-                Some(_) = self.asks.pending.next() => {}
+                Some(sent) = self.incoming.recv() => self.item(peer, sent).await?,
                 incoming = peer.next() => if let Some(why) = self.act(peer, incoming?).await? {
                     return Ok(why);
                 },
@@ -180,15 +190,24 @@ impl Connection {
                 Ok(())
             }
             Done::Joined(attachment, reader, reply) => {
+                let mut attachment = attachment;
+                let session = attachment.session.id().clone();
                 match reply {
-                    Reply::First(result) => peer.respond(&id, &result).await?,
-                    Reply::AfterReplay(result) => {
-                        self.loads.insert(id, result);
+                    Reply::First(result) => {
+                        peer.respond(&id, &result).await?;
+                        if self.attachments.contains_key(&session) {
+                            return Ok(()); // The client reads the session already.
+                        }
+                    }
+                    Reply::AfterReplay(result) => attachment.loading = Some((id, result)),
+                }
+                if let Some(before) = self.attachments.insert(session.clone(), *attachment) {
+                    // Its prompts end in the new replay.
+                    self.take_back(peer, &session).await?;
+                    if let Some((load, _)) = before.loading.as_ref() {
+                        peer.refuse(load, &error::cancelled("the session is loaded anew")).await?;
                     }
                 }
-                let session = attachment.session.id().clone();
-                self.asks.close_all(&session);
-                self.attachments.insert(session, *attachment);
                 self.door.tasks.spawn(reader.run(self.items.clone()));
                 Ok(())
             }
@@ -196,43 +215,51 @@ impl Connection {
     }
 
     /// Sends what came from a session.
-    async fn item(&mut self, peer: &mut Peer<Done>, session: &Session, item: Item) -> Result<(), Disconnected> {
-        // A session that the client has left, or joined anew.
-        let Some(attachment) = self.attachments.get(session.id()) else { return Ok(()) };
-        match item {
+    async fn item(&mut self, peer: &mut Peer<Done>, sent: Sent) -> Result<(), Disconnected> {
+        if sent.is_stale() {
+            return Ok(());
+        }
+        let id = sent.session;
+        match sent.item {
             Item::Update(params) => peer.notify(UPDATE, params).await?,
             Item::UserMessage { prompt, sent_as, params } => {
                 if !prompt.is_some_and(|prompt| self.is_own(&prompt, sent_as)) {
                     peer.notify(UPDATE, params).await?;
                 }
             }
-            Item::Asked(question) => {
-                let client = attachment.client.clone();
-                self.ask(peer, session.clone(), *question, client);
-            }
-            Item::Closed { question, ruling } => {
-                self.asks.close(session.id(), &question);
-                if self.features.attach {
-                    let settled = ruling.as_ref().map(|ruling| {
-                        json!({ "optionId": ruling.selected_option_id, "client": ruling.settled_by.client, "door": ruling.settled_by.door, "at": ruling.at })
-                    });
-                    let params = json!({ "sessionId": session.id(), "questionId": question, "resolvedBy": settled });
-                    peer.notify("_multitap/permission_resolved", params).await?;
-                }
-            }
+            Item::Asked(question) => self.ask(peer, &id, *question).await?,
+            Item::Closed { question, ruling } => self.settled(peer, &id, question, ruling).await?,
             Item::TurnOver { prompts, end } => {
                 for prompt in prompts {
-                    if let Some(Waiting { request, .. }) = self.prompts.remove(&prompt) {
-                        answer_prompt(peer, &request, &end).await?;
+                    if let Some(waiting) = self.prompts.remove(&prompt) {
+                        answer_prompt(peer, &waiting.request, &end).await?;
                     }
                 }
             }
-            Item::Replayed(request) => {
-                if let Some(result) = self.loads.remove(&request) {
+            Item::Replayed => {
+                if let Some((request, result)) = self.attachments.get_mut(&id).and_then(|joined| joined.loading.take())
+                {
                     peer.respond(&request, &result).await?;
                 }
             }
-            Item::Ended(end) => self.ended(peer, session.id(), end).await?,
+            Item::Lost { open } => {
+                self.take_back(peer, &id).await?;
+                let end = PromptEnd::Failed("events were lost, the end of the turn among them".to_owned());
+                let is_lost = |prompt: &PromptId, waiting: &mut Waiting| {
+                    waiting.session == id && waiting.taken.is_cancelled() && !open.contains(prompt)
+                };
+                let lost: Vec<Waiting> = self.prompts.extract_if(is_lost).map(|(_, waiting)| waiting).collect();
+                for waiting in lost {
+                    answer_prompt(peer, &waiting.request, &end).await?;
+                }
+            }
+            Item::Ended(end) => {
+                let why = match end {
+                    FeedEnd::SessionOver => Refusal::SessionEnded,
+                    FeedEnd::CutOff { .. } => Refusal::Kicked,
+                };
+                self.leave(peer, &id, Err(error::of(&why))).await?;
+            }
         }
         Ok(())
     }
@@ -252,65 +279,95 @@ impl Connection {
         }
     }
 
-    /// A session is over, or this client was cut off from it: what waits for it fails.
-    async fn ended(&mut self, peer: &mut Peer<Done>, session: &SessionId, end: FeedEnd) -> Result<(), Disconnected> {
-        self.attachments.remove(session);
-        self.asks.close_all(session);
-        let why = match end {
-            FeedEnd::SessionOver => Refusal::SessionEnded,
-            FeedEnd::CutOff { .. } => Refusal::Kicked,
-        };
-        let of_session = |waiting: &Waiting| waiting.session == *session;
-        let waiting: Vec<PromptId> =
-            self.prompts.iter().filter(|(_, waiting)| of_session(waiting)).map(|(prompt, _)| prompt.clone()).collect();
-        for prompt in waiting {
-            if let Some(Waiting { request, .. }) = self.prompts.remove(&prompt) {
-                peer.refuse(&request, &error::of(&why)).await?;
+    /// Leaves a session, and answers what waits for it: prompts with this end, a load with an error.
+    async fn leave(
+        &mut self,
+        peer: &mut Peer<Done>,
+        id: &SessionId,
+        end: Result<StopReason, String>,
+    ) -> Result<(), Disconnected> {
+        self.take_back(peer, id).await?;
+        let prompts: Vec<Waiting> =
+            self.prompts.extract_if(|_, waiting| waiting.session == *id).map(|(_, waiting)| waiting).collect();
+        for Waiting { request, .. } in prompts {
+            match &end {
+                Ok(reason) => peer.respond(&request, &stopped(*reason)).await?,
+                Err(error) => peer.refuse(&request, error).await?,
             }
+        }
+        if let Some(mut attachment) = self.attachments.remove(id)
+            && let Some((load, _)) = attachment.loading.take()
+        {
+            let error = end.err().unwrap_or_else(|| error::cancelled("the session was closed"));
+            peer.refuse(&load, &error).await?;
         }
         Ok(())
     }
 
-    /// Puts a question to the client, beside everything else, and takes its answer to the session.
-    fn ask(&mut self, peer: &Peer<Done>, session: Session, question: Question, client: ClientRef) {
+    /// Takes back what the client is asked about a session.
+    async fn take_back(&mut self, peer: &mut Peer<Done>, id: &SessionId) -> Result<(), Disconnected> {
+        self.asks.retain(|(session, _), _| session != id);
+        peer.send_calls().await
+    }
+
+    /// Puts a question to the client. Its answer goes to the session, beside everything else.
+    async fn ask(&mut self, peer: &mut Peer<Done>, id: &SessionId, question: Question) -> Result<(), Disconnected> {
+        let Ok((session, client)) = self.attached(id) else { return Ok(()) };
         if client.role == Some(ClientRole::Observer) {
-            return;
+            return Ok(());
         }
-        let Some(ask) = Ask::of(session.id().as_str(), &question, &client, self.features) else { return };
-        let closed = CancellationToken::new();
-        self.asks.open.insert((session.id().clone(), question.question_id.clone()), closed.clone());
-        let calls = peer.calls();
-        let asking = async move {
-            let answer = match calls.call(ask.method, &ask.params).await {
-                Ok(answer) => answer,
-                Err(error) => {
-                    // It stays open for the others.
-                    tracing::debug!(%error, "the client does not answer a question");
-                    return;
-                }
-            };
-            let Some(decide) = ask.decision(&question, answer) else { return };
-            decided(&session, decide, client).await;
+        let Some(ask) = Ask::of(id.as_str(), &question, &client, self.features) else { return Ok(()) };
+        let (pending, answer) = match peer.calls().begin(ask.method, &ask.params) {
+            Ok(begun) => begun,
+            Err(error) => {
+                // It stays open for the others.
+                tracing::debug!(%error, "the client is not asked");
+                return Ok(());
+            }
         };
-        // Dropping the request takes it back.
-        self.asks.pending.push(self.door.tasks.spawn(async move { closed.run_until_cancelled(asking).await }));
+        self.asks.insert((id.clone(), question.question_id.clone()), pending);
+        self.door.tasks.spawn(async move {
+            // Otherwise it was taken back, or the client cannot answer it.
+            if let Ok(Ok(answer)) = answer.await
+                && let Some(decide) = ask.decision(&question, answer)
+            {
+                decided(&session, decide, client).await;
+            }
+        });
+        peer.send_calls().await
+    }
+
+    /// Takes a question back that needs no answer any more, before anything that follows from its answer is sent.
+    async fn settled(
+        &mut self,
+        peer: &mut Peer<Done>,
+        id: &SessionId,
+        question: QuestionId,
+        ruling: Option<Box<Ruling>>,
+    ) -> Result<(), Disconnected> {
+        let asked = (id.clone(), question);
+        drop(self.asks.remove(&asked));
+        peer.send_calls().await?;
+        if self.features.attach {
+            peer.notify(attach::RESOLVED, attach::resolved(id, &asked.1, ruling.as_deref())).await?;
+        }
+        Ok(())
     }
 
     async fn notified(&mut self, peer: &mut Peer<Done>, method: &str, params: Value) -> Result<(), Disconnected> {
         match method {
             "session/cancel" => {
                 if let Ok(cancel) = decode::params::<CancelNotification>(Some(params)) {
-                    self.cancel(&SessionId::from(&*cancel.session_id.0));
+                    self.cancel(&SessionId::from(&*cancel.session_id.0), |_| true);
                 }
             }
             CANCEL_REQUEST => {
                 let Some(Ok(id)) = params.get("requestId").map(RequestId::read) else { return Ok(()) };
                 let prompt = self.prompts.values().find(|waiting| waiting.request == id);
                 if let Some(session) = prompt.map(|waiting| waiting.session.clone()) {
-                    self.cancel(&session);
+                    self.cancel(&session, |waiting| waiting.request == id);
                 } else if peer.abort(&id) {
-                    self.loads.remove(&id);
-                    peer.refuse(&id, &error::written(error::CANCELLED, "cancelled", Map::new())).await?;
+                    peer.refuse(&id, &error::cancelled("cancelled")).await?;
                 }
             }
             // A later version may know it.
@@ -319,19 +376,16 @@ impl Connection {
         Ok(())
     }
 
-    /// Stops what this client waits for: its queued prompts, and the running turn unless only queued prompts are its own.
-    fn cancel(&self, id: &SessionId) {
-        let Some(attachment) = self.attachments.get(id) else { return };
-        let (session, client) = (attachment.session.clone(), attachment.client.clone());
-        let own: Vec<PromptId> = self
-            .prompts
-            .iter()
-            .filter(|(_, waiting)| waiting.session == *id)
-            .map(|(prompt, _)| prompt.clone())
-            .collect();
+    /// Stops what this client waits for: its queued prompts, and the running turn unless only queued prompts are meant.
+    fn cancel(&self, id: &SessionId, is_meant: impl Fn(&Waiting) -> bool) {
+        let Ok((session, client)) = self.attached(id) else { return };
+        let meant = self.prompts.iter().filter(|(_, waiting)| waiting.session == *id && is_meant(waiting));
+        let own: Vec<_> = meant.map(|(prompt, waiting)| (prompt.clone(), waiting.taken.clone())).collect();
         self.door.tasks.spawn(async move {
             let mut withdrawn = 0;
-            for prompt in &own {
+            for (prompt, taken) in &own {
+                // A prompt on its way cannot be withdrawn yet.
+                taken.cancelled().await;
                 // One that is not in the queue runs or is over.
                 if session.withdraw(prompt.clone(), client.clone()).await.is_ok() {
                     withdrawn += 1;
@@ -348,19 +402,20 @@ impl Connection {
     /// Begins to answer a request.
     async fn request(&mut self, peer: &mut Peer<Done>, request: Request) -> Result<(), Disconnected> {
         let Request { id, method, params } = request;
-        if let Err(refusal) = self.begin(peer, id.clone(), &method, params) {
-            peer.refuse(&id, &error::of(&refusal)).await?;
+        match self.begin(peer, id.clone(), &method, params).await {
+            Ok(()) => Ok(()),
+            Err(Stopped::Refused(refusal)) => peer.refuse(&id, &error::of(&refusal)).await,
+            Err(Stopped::Disconnected(gone)) => Err(gone),
         }
-        Ok(())
     }
 
-    fn begin(
+    async fn begin(
         &mut self,
         peer: &mut Peer<Done>,
         id: RequestId,
         method: &str,
         params: Option<Value>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Stopped> {
         let joiner = self.joiner();
         match method {
             INITIALIZE => {
@@ -371,7 +426,7 @@ impl Connection {
                 let AuthenticateRequest { method_id, .. } = decode::params(params)?;
                 let message =
                     format!("there is no authentication method \"{method_id}\": sign in with the agent's own program");
-                return Err(error::invalid_params(message));
+                return Err(error::invalid_params(message).into());
             }
             "session/new" => {
                 let request: NewSessionRequest = decode::params(params)?;
@@ -379,8 +434,7 @@ impl Connection {
             }
             "session/load" => {
                 let LoadSessionRequest { session_id, .. } = decode::params(params)?;
-                let replay = Start::Replay(id.clone());
-                spawn(peer, id, async move { joiner.resume(SessionId::from(&*session_id.0), replay).await });
+                spawn(peer, id, async move { joiner.resume(SessionId::from(&*session_id.0), Start::Replay).await });
             }
             "session/resume" => {
                 let ResumeSessionRequest { session_id, .. } = decode::params(params)?;
@@ -390,19 +444,7 @@ impl Connection {
                 let request: ListSessionsRequest = decode::params(params)?;
                 spawn(peer, id, async move { joiner.list(request).await });
             }
-            "session/prompt" => {
-                let PromptRequest { session_id, prompt, meta, .. } = decode::params(params)?;
-                let session_id = SessionId::from(&*session_id.0);
-                let (session, client) = self.attached(&session_id)?;
-                let when_busy = decode::when_busy(meta.as_ref());
-                let sent_as = PromptId::fresh();
-                let prompt = decode::prompt(prompt, &sent_as)?;
-                self.prompts.insert(sent_as.clone(), Waiting { request: id.clone(), session: session_id });
-                spawn(peer, id, async move {
-                    let prompt = session.prompt(prompt, when_busy, client).await?;
-                    Ok(Done::Prompted { sent_as, prompt })
-                });
-            }
+            "session/prompt" => self.prompt(peer, id, decode::params(params)?)?,
             "session/set_mode" => {
                 let SetSessionModeRequest { session_id, mode_id, .. } = decode::params(params)?;
                 let (session, client) = self.attached(&SessionId::from(&*session_id.0))?;
@@ -426,19 +468,50 @@ impl Connection {
             "session/close" => {
                 let CloseSessionRequest { session_id, .. } = decode::params(params)?;
                 let session_id = SessionId::from(&*session_id.0);
-                let (session, _) = self.attached(&session_id)?;
-                self.attachments.remove(&session_id);
-                self.asks.close_all(&session_id);
-                spawn(peer, id, async move { joiner.close(&session).await });
+                let (session, client) = self.attached(&session_id)?;
+                self.leave(peer, &session_id, Ok(StopReason::Cancelled)).await?;
+                spawn(peer, id, async move { joiner.close(&session, &client).await });
             }
             "session/delete" => {
                 let DeleteSessionRequest { session_id, .. } = decode::params(params)?;
-                let session_id = SessionId::from(&*session_id.0);
-                self.attachments.remove(&session_id);
-                spawn(peer, id, async move { joiner.delete(session_id).await });
+                spawn(peer, id, async move { joiner.delete(SessionId::from(&*session_id.0)).await });
             }
-            _ => return Err(Refusal::UnknownMethod { message: format!("there is no method \"{method}\"") }),
+            attach::ATTACH => {
+                let call: Attach = decode::params(params)?;
+                if self.attachments.contains_key(&call.session_id) {
+                    return Err(error::invalid_params("sessionId: this connection has joined it; detach first").into());
+                }
+                self.features.attach = true;
+                let joiner = self.joiner();
+                spawn(peer, id, async move { joiner.attach(call).await });
+            }
+            attach::DETACH => {
+                let Detach { session_id } = decode::params(params)?;
+                self.attached(&session_id)?;
+                let end = Err(error::cancelled("detached; the turn goes on"));
+                self.leave(peer, &session_id, end).await?;
+                peer.respond(&id, "{}").await?;
+            }
+            _ => return Err(Refusal::UnknownMethod { message: format!("there is no method \"{method}\"") }.into()),
         }
+        Ok(())
+    }
+
+    fn prompt(&mut self, peer: &mut Peer<Done>, id: RequestId, request: PromptRequest) -> Result<(), Refusal> {
+        let PromptRequest { session_id, prompt, meta, .. } = request;
+        let session_id = SessionId::from(&*session_id.0);
+        let (session, client) = self.attached(&session_id)?;
+        let when_busy = decode::when_busy(meta.as_ref());
+        let sent_as = PromptId::fresh();
+        let prompt = decode::prompt(prompt, &sent_as)?;
+        let taken = CancellationToken::new();
+        let guard = taken.clone().drop_guard();
+        self.prompts.insert(sent_as.clone(), Waiting { request: id.clone(), session: session_id, taken });
+        spawn(peer, id, async move {
+            let _taken = guard;
+            let prompt = session.prompt(prompt, when_busy, client).await?;
+            Ok(Done::Prompted { sent_as, prompt })
+        });
         Ok(())
     }
 
@@ -460,13 +533,13 @@ impl Connection {
             .delete(SessionDeleteCapabilities::new())
             .resume(SessionResumeCapabilities::new())
             .close(SessionCloseCapabilities::new());
-        let attach = json!({ "attach": { "roles": ["controller", "observer"] }, "promptQueueing": true });
+        let own = json!({ "attach": attach::capability(), "promptQueueing": true });
         let capabilities = AgentCapabilities::new()
             .load_session(true)
             .prompt_capabilities(PromptCapabilities::new().image(true).embedded_context(true))
             .mcp_capabilities(McpCapabilities::new().http(true))
             .session_capabilities(sessions)
-            .meta(Map::from_iter([(META.to_owned(), attach)]));
+            .meta(Map::from_iter([(META.to_owned(), own)]));
         InitializeResponse::new(ProtocolVersion::V1)
             .agent_capabilities(capabilities)
             .agent_info(Implementation::new("multitap", env!("CARGO_PKG_VERSION")).title("Multitap".to_owned()))
@@ -506,14 +579,8 @@ impl Joiner {
     }
 
     async fn resume(self, id: SessionId, start: Start) -> Answer {
-        let session = match self.door.host.find(&id) {
-            Some(session) => session,
-            None => {
-                refuse_observers(&self.client)?;
-                self.door.host.resume(id, self.client.clone()).await?.session
-            }
-        };
-        let is_replay = matches!(start, Start::Replay(_));
+        let session = self.find(id).await?;
+        let is_replay = start == Start::Replay;
         let (attachment, reader) = self.join(session, start).await?;
         let state = self.settings(&attachment.session).await?;
         let (modes, options) = (config::modes(&state), config::options(&state));
@@ -523,6 +590,27 @@ impl Joiner {
             Reply::First(written(&ResumeSessionResponse::new().modes(modes).config_options(options)))
         };
         Ok(Done::Joined(Box::new(attachment), Box::new(reader), reply))
+    }
+
+    async fn attach(mut self, call: Attach) -> Answer {
+        let start = call.history_policy.start();
+        let session = self.find(call.session_id.clone()).await?;
+        self.client.role = call.lowered(self.client.role);
+        let is_replay = start == Start::Replay;
+        let (attachment, reader) = self.join(session, start).await?;
+        let state = self.settings(&attachment.session).await?;
+        let result = call.result(&attachment.client, &state);
+        let reply = if is_replay { Reply::AfterReplay(result) } else { Reply::First(result) };
+        Ok(Done::Joined(Box::new(attachment), Box::new(reader), reply))
+    }
+
+    /// The session, which is resumed if it is not live.
+    async fn find(&self, id: SessionId) -> Result<Session, Refusal> {
+        if let Some(session) = self.door.host.find(&id) {
+            return Ok(session);
+        }
+        refuse_observers(&self.client)?;
+        Ok(self.door.host.resume(id, self.client.clone()).await?.session)
     }
 
     async fn join(&self, session: Session, start: Start) -> Result<(Attachment, Reader), Refusal> {
@@ -552,12 +640,13 @@ impl Joiner {
     }
 
     /// Frees what nobody else uses. The session is stored and can be loaded again.
-    async fn close(self, session: &Session) -> Answer {
+    async fn close(self, session: &Session, client: &ClientRef) -> Answer {
         let is_shared = self.door.host.shared().is_some_and(|shared| shared.id() == session.id());
-        let has_others = session.snapshot().await.is_some_and(|state| {
-            state.clients.iter().any(|client| client.door != self.client.door || client.client != self.client.client)
-        });
-        if !is_shared && !has_others {
+        let has_others = session
+            .snapshot()
+            .await
+            .is_some_and(|state| state.clients.iter().any(|other| other.client_id != client.client_id));
+        if !is_shared && !has_others && client.role != Some(ClientRole::Observer) {
             session.stop().await?;
         }
         Ok(Done::Answered(written(&CloseSessionResponse::new())))
@@ -567,43 +656,21 @@ impl Joiner {
         if !self.client.is_owner() {
             return Err(Refusal::NotOwner);
         }
-        let is_shared = self.door.host.shared().is_some_and(|shared| *shared.id() == id);
-        if is_shared {
+        let host = &self.door.host;
+        if host.shared().is_some_and(|shared| *shared.id() == id) {
             return Err(error::invalid_params("sessionId: this session is shared with a terminal"));
         }
-        if let Some(session) = self.door.host.find(&id) {
+        let stored = host.journal().find(id.as_str().to_owned()).await?;
+        let live = host.find(&id);
+        if live.is_none() && !stored.iter().any(|record| record.id == id && host.shows(record)) {
+            return Err(Refusal::UnknownSession { session_id: id });
+        }
+        if let Some(session) = live {
             session.end();
             session.over().await;
         }
-        self.door.host.journal().remove(id).await?;
+        host.journal().remove(id).await?;
         Ok(Done::Answered(written(&DeleteSessionResponse::new())))
-    }
-}
-
-impl Asks {
-    /// Takes a question back from the client.
-    fn close(&mut self, session: &SessionId, question: &QuestionId) {
-        if let Some(asked) = self.open.remove(&(session.clone(), question.clone())) {
-            asked.cancel();
-        }
-    }
-
-    fn close_all(&mut self, session: &SessionId) {
-        self.open.retain(|(of, _), asked| {
-            let is_other = of != session;
-            if !is_other {
-                asked.cancel();
-            }
-            is_other
-        });
-    }
-}
-
-impl Drop for Asks {
-    fn drop(&mut self) {
-        for asked in self.open.values() {
-            asked.cancel();
-        }
     }
 }
 

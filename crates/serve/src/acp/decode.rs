@@ -56,6 +56,9 @@ pub(super) fn prompt(blocks: Vec<ContentBlock>, id: &PromptId) -> Result<Prompt,
 
 /// Refers to a file or an address. Agents know files by `@PATH`.
 fn mention(text: &mut String, uri: &str, name: &str) {
+    if text.ends_with(|c: char| !c.is_whitespace()) {
+        text.push(' ');
+    }
     match uri.strip_prefix("file://") {
         Some(path) => text.push_str(&format!("@{}", decoded(path))),
         None if name.is_empty() || name == uri => text.push_str(uri),

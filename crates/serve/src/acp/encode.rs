@@ -67,11 +67,13 @@ pub(super) enum PromptEnd {
 #[derive(Debug)]
 pub(super) struct Encoder {
     features: ClientFeatures,
-    /// The session after the last event.
+    /// The session after the last event, without what is not shown from it.
     state: State,
     tools: Tools,
-    /// The prompts of the running turn: the one that began it, and those that joined it.
-    prompts: Vec<PromptId>,
+    /// The prompt that the agent works on.
+    prompt: Option<PromptId>,
+    /// The prompts that joined the running turn.
+    steered: Vec<PromptId>,
     title: Option<String>,
     /// The settings and commands that the client knows; `None` while it is shown the history, which needs only the last.
     shown: Option<Shown>,
@@ -88,18 +90,23 @@ impl Encoder {
     /// For a client that reads from the start of the log.
     pub(super) fn new(features: ClientFeatures) -> Self {
         let (state, tools) = (State::default(), Tools::new(features));
-        Self { features, state, tools, prompts: Vec::new(), title: None, shown: None }
+        Self { features, state, tools, prompt: None, steered: Vec::new(), title: None, shown: None }
     }
 
     /// For a client that joins at this state.
     pub(super) fn amid(features: ClientFeatures, state: State) -> Self {
         let tools = Tools::amid(features, &state);
-        let (prompts, title) = (state.in_flight.iter().cloned().collect(), state.title.clone());
-        Self { features, state, tools, prompts, title, shown: None }
+        let (prompt, title) = (state.in_flight.clone(), state.title.clone());
+        Self { features, state: slim(state), tools, prompt, steered: Vec::new(), title, shown: None }
     }
 
-    pub(super) fn state(&self) -> &State {
-        &self.state
+    pub(super) fn features(&self) -> ClientFeatures {
+        self.features
+    }
+
+    /// The number of the last event.
+    pub(super) fn seq(&self) -> u64 {
+        self.state.seq
     }
 
     /// The updates that show what is open to a client that did not read the log, apart from questions.
@@ -114,6 +121,13 @@ impl Encoder {
     pub(super) fn settings(&mut self, out: &mut Vec<Output>) {
         // The reply to the client's request has the options already.
         self.shown = Some(Shown { options: config::options(&self.state), commands: Vec::new() });
+        self.commands(out);
+    }
+
+    /// The same for a client that may know older ones.
+    pub(super) fn all_settings(&mut self, out: &mut Vec<Output>) {
+        self.shown = Some(Shown::default());
+        self.options(out);
         self.commands(out);
     }
 
@@ -134,9 +148,11 @@ impl Encoder {
 
     /// Applies the next event.
     pub(super) fn apply(&mut self, event: &Event, out: &mut Vec<Output>) {
-        self.state.apply(event);
+        self.keep(event);
         match &event.kind {
             EventKind::UserMessage(message) => self.prompted(message, out),
+            // What a sub-agent is told is in its call; among the prompts nobody would know whose it is.
+            EventKind::TextChunk(chunk) if chunk.role == Some(Role::User) && chunk.parent_tool_id.is_some() => {}
             EventKind::TextChunk(chunk) => out.push(Output::Update(said(chunk))),
             EventKind::Reasoning(piece) => out.push(Output::Update(thought(piece))),
             EventKind::ToolStarted(call) => self.tools.started(call, out),
@@ -152,13 +168,14 @@ impl Encoder {
                 out.push(Output::Asked(Box::new(question.clone())));
             }
             EventKind::PermissionSettled(ruling) => {
+                // The dialog closes before the call goes on: a client may show a closed dialog as a cancelled call.
+                let (question, without_edit) = (ruling.question_id.clone(), ruling.clone().without_edit());
+                out.push(Output::Closed { question, ruling: Some(Box::new(without_edit)) });
                 self.tools.settled(ruling, out);
-                let (question, ruling) = (ruling.question_id.clone(), Some(Box::new(ruling.clone().without_edit())));
-                out.push(Output::Closed { question, ruling });
             }
             EventKind::PermissionWithdrawn(gone) => {
-                self.tools.withdrawn(&gone.question_id, out);
                 out.push(Output::Closed { question: gone.question_id.clone(), ruling: None });
+                self.tools.withdrawn(&gone.question_id, out);
             }
             EventKind::TurnCompleted(end) => self.turn_over(end, out),
             EventKind::SessionStarted(_) => self.started(out),
@@ -203,12 +220,53 @@ impl Encoder {
         }
     }
 
-    fn prompted(&mut self, message: &UserMessage, out: &mut Vec<Output>) {
-        if let Some(prompt) = &message.prompt_id {
-            if !message.steering {
-                self.prompts.clear();
+    /// Applies an event to the state. What makes no difference to what is shown is left out: it may be large, and each
+    /// client has a state of its own.
+    fn keep(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::TextChunk(_)
+            | EventKind::Reasoning(_)
+            | EventKind::ToolStarted(_)
+            | EventKind::ToolProgress(_)
+            | EventKind::ToolCompleted(_)
+            | EventKind::FileChanged(_)
+            | EventKind::RawDelta { .. }
+            | EventKind::System(_)
+            | EventKind::Error(_)
+            | EventKind::Retry(_)
+            | EventKind::TextRetracted(_)
+            | EventKind::AuthStatus(_)
+            | EventKind::McpServerStatus(_)
+            | EventKind::RuleAdded(_)
+            | EventKind::RuleRevoked(_)
+            | EventKind::PromptWithdrawn { .. }
+            | EventKind::ClientJoined { .. }
+            | EventKind::ClientLeft { .. }
+            | EventKind::Unrecognized { .. } => self.state.seq = event.seq,
+            EventKind::PromptQueued { .. } => {
+                // It may be the first, which names the session.
+                self.state.apply(event);
+                self.state.queue.clear();
             }
-            self.prompts.push(prompt.clone());
+            EventKind::UserMessage(_)
+            | EventKind::PermissionAsked(_)
+            | EventKind::PermissionSettled(_)
+            | EventKind::PermissionWithdrawn(_)
+            | EventKind::TurnStarted { .. }
+            | EventKind::TurnCompleted(_)
+            | EventKind::SessionStarted(_)
+            | EventKind::SessionEnded(_)
+            | EventKind::NativeSessionChanged { .. }
+            | EventKind::TodoList(_)
+            | EventKind::ModeChanged { .. }
+            | EventKind::ModelChanged { .. }
+            | EventKind::Capabilities(_) => self.state.apply(event),
+        }
+    }
+
+    fn prompted(&mut self, message: &UserMessage, out: &mut Vec<Output>) {
+        if let Some(prompt) = message.prompt_id.clone() {
+            if message.steering { self.steered.push(prompt) } else { self.prompt = Some(prompt) }
         }
         let meta = message.from.as_ref().map(|from| meta(json!({ "client": from.client, "door": from.door })));
         let images = message
@@ -229,14 +287,14 @@ impl Encoder {
         if let Some(usage) = turn_usage(end) {
             out.push(Output::Update(SessionUpdate::UsageUpdate(usage)));
         }
-        // A turn that began for another reason answers no prompt.
-        if end.origin.is_none() {
-            self.answer(prompt_end(end), out);
-        }
+        self.tools.forget_finished();
+        // A turn that began for another reason answers only the prompts that joined it.
+        let begun = if end.origin.is_none() { self.prompt.take() } else { None };
+        self.answer(begun, prompt_end(end), out);
     }
 
-    fn answer(&mut self, end: PromptEnd, out: &mut Vec<Output>) {
-        let prompts = std::mem::take(&mut self.prompts);
+    fn answer(&mut self, begun: Option<PromptId>, end: PromptEnd, out: &mut Vec<Output>) {
+        let prompts: Vec<PromptId> = begun.into_iter().chain(self.steered.drain(..)).collect();
         if !prompts.is_empty() {
             out.push(Output::TurnOver { prompts, end });
         }
@@ -249,7 +307,8 @@ impl Encoder {
 
     fn ended(&mut self, end: &SessionEnd, out: &mut Vec<Output>) {
         let why = end.error.clone().unwrap_or_else(|| "the agent has ended".to_owned());
-        self.answer(PromptEnd::Failed(why), out);
+        let begun = self.prompt.take();
+        self.answer(begun, PromptEnd::Failed(why), out);
     }
 
     fn went_wrong(&self, error: &AgentError, out: &mut Vec<Output>) {
@@ -318,6 +377,12 @@ impl Encoder {
         }
         self.options(out);
     }
+}
+
+/// A state without what is not shown from it.
+fn slim(state: State) -> State {
+    let State { seq, start, model, mode, native_mode, capabilities, questions, todos, title, .. } = state;
+    State { seq, start, model, mode, native_mode, capabilities, questions, todos, title, ..State::default() }
 }
 
 /// The text of a prompt, with its sender if it came through another door.

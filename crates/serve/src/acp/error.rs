@@ -11,7 +11,7 @@ const INTERNAL: i64 = -32603;
 const NOT_FOUND: i64 = -32002;
 const SETTLED: i64 = -32011;
 const NOT_CONTROLLER: i64 = -32012;
-pub(super) const CANCELLED: i64 = -32800;
+const CANCELLED: i64 = -32800;
 
 /// The `error` of a response as JSON. Its data has the stable `code` of the refusal.
 pub(super) fn of(refusal: &Refusal) -> String {
@@ -26,6 +26,11 @@ pub(super) fn written(code: i64, message: &str, data: Map<String, Value>) -> Str
         error.insert("data".to_owned(), data.into());
     }
     error.to_string()
+}
+
+/// For a request that was taken back, or that nothing answers any more.
+pub(super) fn cancelled(message: &str) -> String {
+    written(CANCELLED, message, Map::new())
 }
 
 pub(super) fn invalid_params(message: impl Into<String>) -> Refusal {

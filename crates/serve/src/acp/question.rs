@@ -26,12 +26,13 @@ pub(super) struct Ask {
 impl Ask {
     /// `None` if that client may choose none of the options.
     pub(super) fn of(session: &str, question: &Question, client: &ClientRef, features: ClientFeatures) -> Option<Self> {
-        let options = options(question, client);
+        let as_form = features.forms && matches!(question.details, Details::Input { .. });
+        let options = options(question, client, as_form);
         if options.is_empty() {
             return None;
         }
         if let Details::Input { questions } = &question.details
-            && features.forms
+            && as_form
         {
             return Some(form(session, question, questions));
         }
@@ -46,9 +47,11 @@ impl Ask {
     }
 }
 
-/// The options that the client may choose. A form that it cannot show leaves it only the refusals.
-fn options(question: &Question, client: &ClientRef) -> Vec<PermissionOption> {
-    let open = question.options.iter().filter(|choice| choice.is_open_to(client));
+/// The options that the client may choose. Without a form it cannot submit answers, only name one or refuse.
+fn options(question: &Question, client: &ClientRef, as_form: bool) -> Vec<PermissionOption> {
+    let submits =
+        |id: &OptionId| matches!(question.details, Details::Input { .. }) && id.as_str() == option::PROCEED_ONCE;
+    let open = question.options.iter().filter(|choice| choice.is_open_to(client) && (as_form || !submits(&choice.id)));
     open.map(|choice| {
         let kind = match choice.kind {
             ChoiceKind::AllowOnce => PermissionOptionKind::AllowOnce,

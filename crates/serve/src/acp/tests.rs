@@ -2,6 +2,7 @@
 
 use agent_client_protocol_schema::v1::SessionUpdate;
 use multitap_event::{ClientRef, ClientRole, Decide, Door, Event, Question, Timestamp};
+use multitap_hub::State;
 use multitap_testkit::script;
 use serde_json::{Value, json};
 
@@ -79,11 +80,11 @@ fn every_script_for_a_plain_and_a_rich_client() {
 fn a_late_client_is_shown_the_same() {
     for name in script::names().unwrap() {
         let events: Vec<Event> = script::events(&name).unwrap();
-        let mut early = Encoder::new(PLAIN);
+        let mut state = State::default();
         let mut states = Vec::new();
         for event in &events {
-            early.apply(event, &mut Vec::new());
-            states.push(early.state().clone());
+            state.apply(event);
+            states.push(state.clone());
         }
         for (at, state) in states.into_iter().enumerate() {
             let mut late = Encoder::amid(PLAIN, state);

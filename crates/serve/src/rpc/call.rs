@@ -53,6 +53,7 @@ impl Calls {
     }
 
     /// Sends a request to the client and waits for the answer. Dropping the future cancels the request.
+    #[cfg(test)]
     pub(crate) async fn call(&self, method: &str, params: &Value) -> Result<Value, CallError> {
         let (pending, answer) = self.begin(method, params)?;
         let answer = answer.await.unwrap_or(Err(CallError::Disconnected));
@@ -60,7 +61,8 @@ impl Calls {
         answer
     }
 
-    fn begin(&self, method: &str, params: &Value) -> Result<(Pending<'_>, Answer), CallError> {
+    /// Sends a request to the client. Dropping what is pending cancels the request; an answer that came before counts.
+    pub(crate) fn begin(&self, method: &str, params: &Value) -> Result<(Pending, Answer), CallError> {
         let mut state = self.lock();
         if state.is_closed {
             return Err(CallError::Disconnected);
@@ -76,7 +78,7 @@ impl Calls {
         state.unsent.push_back((Some(id), request(id, method, params)));
         drop(state);
         self.shared.unsent.notify_one();
-        Ok((Pending { calls: self, id }, answer))
+        Ok((Pending { calls: self.clone(), id }, answer))
     }
 
     /// Handles an answer of the client. An unexpected answer is ignored, because JSON-RPC has no error for it.
@@ -116,15 +118,17 @@ impl Calls {
     }
 }
 
-type Answer = oneshot::Receiver<Result<Value, CallError>>;
+/// The answer to a request; an error if the request is cancelled.
+pub(crate) type Answer = oneshot::Receiver<Result<Value, CallError>>;
 
 /// A request that somebody waits for.
-struct Pending<'a> {
-    calls: &'a Calls,
+#[derive(Debug)]
+pub(crate) struct Pending {
+    calls: Calls,
     id: u64,
 }
 
-impl Drop for Pending<'_> {
+impl Drop for Pending {
     fn drop(&mut self) {
         let mut state = self.calls.lock();
         if state.waiting.remove(&self.id).is_none() {

@@ -181,13 +181,19 @@ impl<T: 'static> Peer<T> {
 
     /// Sends what was gathered. Cancel safe.
     pub(crate) async fn flush(&mut self) -> Result<(), Disconnected> {
+        self.send_calls().await?;
+        self.transport.flush().await
+    }
+
+    /// Puts the requests and cancellations of [`Self::calls`] before whatever is sent next. Cancel safe.
+    pub(crate) async fn send_calls(&mut self) -> Result<(), Disconnected> {
         while !self.calls.is_all_sent() {
             self.transport.ready().await?;
             if let Some(text) = self.calls.take_unsent() {
                 self.transport.start_send(text)?;
             }
         }
-        self.transport.flush().await
+        Ok(())
     }
 
     /// The handle that sends requests to the client.

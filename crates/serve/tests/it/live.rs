@@ -198,10 +198,14 @@ impl Agent {
         soon(self.end.commands.recv()).await.unwrap()
     }
 
+    /// Queries before it are not answered.
     pub(crate) async fn hears_prompt(&mut self) -> Prompt {
-        match self.hears().await {
-            Command::Prompt(prompt) => prompt,
-            other => panic!("{other:?}"),
+        loop {
+            match self.hears().await {
+                Command::Prompt(prompt) => return prompt,
+                Command::Query { .. } => {}
+                other => panic!("{other:?}"),
+            }
         }
     }
 
@@ -233,6 +237,14 @@ impl Client {
         Self::over(TcpStream::connect(("127.0.0.1", port)).await.unwrap(), port, query).await
     }
 
+    /// One to another path, and the answer to its upgrade.
+    pub(crate) async fn at(port: u16, path: &str) -> (Self, tungstenite::handshake::client::Response) {
+        let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        let url = format!("ws://127.0.0.1:{port}{path}");
+        let (socket, response) = soon(tokio_tungstenite::client_async(url, stream)).await.unwrap();
+        (Self { socket }, response)
+    }
+
     /// One whose machine takes in little that is not read.
     pub(crate) async fn narrow(port: u16, query: &str) -> Self {
         let socket = TcpSocket::new_v4().unwrap();
@@ -259,6 +271,12 @@ impl Client {
     /// Prompts with `message/stream`.
     pub(crate) async fn stream(&mut self, id: impl Into<Value>, words: &str) {
         self.ask(id, "message/stream", said(words)).await;
+    }
+
+    /// Answers a request of the other side.
+    pub(crate) async fn reply(&mut self, request: &Value, result: Value) {
+        let response = json!({ "jsonrpc": "2.0", "id": request["id"], "result": result });
+        self.send(Message::text(response.to_string())).await;
     }
 
     pub(crate) async fn notify(&mut self, method: &str, params: Value) {

@@ -1,11 +1,10 @@
 //! The conversations recorded with Gemini CLI: over ACP, and with one process per turn.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Case;
+use super::acp::{ASK, always, nobody, once, reject};
 use super::rpc::Talk;
-
-const ASK: &str = "session/request_permission";
 
 /// All cases.
 #[rustfmt::skip] // a table
@@ -55,56 +54,13 @@ fn stream(name: &'static str, about: &'static str, prompt: &str) -> Case {
 
 /// A conversation over ACP.
 fn acp(name: &'static str, about: &'static str) -> Talk {
-    let client = json!({"protocolVersion": 1, "clientInfo": {"name": "recorder", "version": "1"},
-        "clientCapabilities": {"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false}});
-    Talk::new(Case::new(name, about).args(&["--acp", "--skip-trust"]), true)
-        .ask("initialize", &client)
-        .replied()
-        .ask("session/new", &json!({"cwd": "{workspace}", "mcpServers": []}))
-        .replied()
-        .keep("session", "/result/sessionId")
+    let capabilities = json!({"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false});
+    Talk::new(Case::new(name, about).args(&["--acp", "--skip-trust"]), true).opened_with(&capabilities)
 }
 
 impl Talk {
-    /// Sends a prompt.
-    fn say(self, text: &str) -> Self {
-        self.ask("session/prompt", &json!({"sessionId": "{session}", "prompt": [{"type": "text", "text": text}]}))
-    }
-
-    /// A prompt and the whole turn.
-    fn said(self, text: &str) -> Self {
-        self.say(text).replied()
-    }
-
     /// From here on, everything is allowed without asking.
     fn yolo(self) -> Self {
-        self.ask("session/set_mode", &json!({"sessionId": "{session}", "modeId": "yolo"})).replied()
+        self.mode("yolo")
     }
-
-    fn cancel(self) -> Self {
-        self.tell("session/cancel", &json!({"sessionId": "{session}"}))
-    }
-}
-
-/// The agent's first option of that kind.
-fn chosen(asked: &Value, kind: &str) -> Value {
-    let options = asked["params"]["options"].as_array().into_iter().flatten();
-    let option = options.into_iter().find(|option| option["kind"] == kind).map(|option| option["optionId"].clone());
-    json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"outcome": {"outcome": "selected", "optionId": option}}})
-}
-
-fn once(asked: &Value) -> Value {
-    chosen(asked, "allow_once")
-}
-
-fn always(asked: &Value) -> Value {
-    chosen(asked, "allow_always")
-}
-
-fn reject(asked: &Value) -> Value {
-    chosen(asked, "reject_once")
-}
-
-fn nobody(asked: &Value) -> Value {
-    json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"outcome": {"outcome": "cancelled"}}})
 }

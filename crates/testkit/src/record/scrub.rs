@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::Stage;
+use crate::cli::cache_folder;
 use crate::fixture::{Direction, Fixture};
 
 /// Number of entries left in a long list.
@@ -47,6 +48,8 @@ fn replacements(stage: &Stage) -> Vec<(String, &'static str)> {
             (slug(&prefixed(&home)), "-home-user"),
         ]);
     }
+    // Programs name themselves in what they log.
+    pairs.extend(cache_folder().map(|cache| (cache.display().to_string(), "/opt/npm")));
     pairs.push((stage.server.address().to_string(), PORT));
     pairs.push((scratch.marker().to_owned(), "marker"));
     pairs
@@ -65,8 +68,18 @@ fn shorten(line: &str) -> String {
 
 /// Returns whether anything was cut.
 fn cut(value: &mut Value) -> bool {
-    const LISTS: [&str; 8] =
-        ["commands", "slash_commands", "models", "agents", "skills", "plugins", "tools", "terminal_slash_commands"];
+    const LISTS: [&str; 10] = [
+        "commands",
+        "slash_commands",
+        "models",
+        "agents",
+        "skills",
+        "plugins",
+        "tools",
+        "terminal_slash_commands",
+        "availableCommands",
+        "availableModels",
+    ];
     match value {
         Value::Object(fields) => {
             let mut changed = false;

@@ -38,16 +38,11 @@ struct Call {
     started: Option<ToolStarted>,
     changes: Vec<ToolCallContent>,
     locations: Vec<ToolCallLocation>,
-    /// The client's terminal shows the output so far.
+    /// Output from before the client joined, for its terminal.
+    earlier: Option<String>,
+    /// Whether the client's terminal got any output.
     has_output: bool,
     is_over: bool,
-}
-
-impl Call {
-    /// Whether the client shows the output of this call in a terminal of its own.
-    fn is_terminal(&self, features: ClientFeatures) -> bool {
-        features.terminal_output && self.started.as_ref().is_some_and(|started| started.tool_kind == ToolKind::Shell)
-    }
 }
 
 impl Tools {
@@ -61,10 +56,13 @@ impl Tools {
         tools.set_folder(state);
         for tool in state.tools.iter().filter(|tool| !tool.is_over()) {
             let id = &tool.started.tool_id;
-            tools.calls.insert(id.clone(), tools.call(&tool.started));
-            if !tool.output.tail.is_empty() {
+            let mut call = tools.call(&tool.started);
+            if tools.is_terminal(&call) {
+                call.earlier = Some(tool.output.tail.clone()).filter(|tail| !tail.is_empty());
+            } else if !tool.output.tail.is_empty() {
                 tools.live.add(id, &tool.output.tail);
             }
+            tools.calls.insert(id.clone(), call);
         }
         for question in state.questions.open() {
             tools.asked.insert(question.question_id.clone(), call_id(question));
@@ -78,10 +76,16 @@ impl Tools {
     }
 
     /// Shows the open calls to a client that did not see them begin.
-    pub(super) fn open_calls(&self, out: &mut Vec<Output>) {
+    pub(super) fn open_calls(&mut self, out: &mut Vec<Output>) {
         for call in self.calls.values().filter(|call| !call.is_over) {
             if let Some(started) = &call.started {
                 out.push(Output::Update(SessionUpdate::ToolCall(self.tool_call(started, call))));
+            }
+        }
+        for (id, call) in &mut self.calls {
+            if let Some(earlier) = call.earlier.take() {
+                call.has_output = true;
+                out.push(terminal_output(id, &earlier));
             }
         }
     }
@@ -105,10 +109,10 @@ impl Tools {
         if let Some(parent) = &started.parent_tool_id {
             own.extend(meta(json!({ "parentToolCallId": parent })));
         }
-        if call.is_terminal(self.features) {
+        if self.is_terminal(call) {
             let terminal = started.tool_id.as_str();
             own.insert("terminal_info".to_owned(), json!({ "terminal_id": terminal, "cwd": self.folder }));
-            shown = shown.content(vec![terminal_content(terminal)]);
+            shown = shown.content(self.content(&started.tool_id, call));
         }
         if !own.is_empty() {
             shown = shown.meta(own);
@@ -116,15 +120,29 @@ impl Tools {
         shown
     }
 
+    /// Whether the client shows the output of this call in a terminal of its own.
+    fn is_terminal(&self, call: &Call) -> bool {
+        let is_shell = call.started.as_ref().is_some_and(|started| started.tool_kind == ToolKind::Shell);
+        self.features.terminal_output && is_shell
+    }
+
+    /// What belongs to a call at any time: an update replaces all of it.
+    fn content(&self, id: &ToolId, call: &Call) -> Vec<ToolCallContent> {
+        let terminal = self.is_terminal(call).then(|| terminal_content(id.as_str()));
+        terminal.into_iter().chain(call.changes.iter().cloned()).collect()
+    }
+
     pub(super) fn progressed(&mut self, progress: &ToolProgress, out: &mut Vec<Output>) {
         let Some(output) = &progress.output else { return };
-        let (id, features) = (&progress.tool_id, self.features);
-        match self.calls.get_mut(id).filter(|call| call.is_terminal(features)) {
-            Some(call) => {
+        let id = &progress.tool_id;
+        let is_terminal = self.calls.get(id).is_some_and(|call| self.is_terminal(call));
+        match self.calls.get_mut(id) {
+            Some(call) if call.is_over => {}
+            Some(call) if is_terminal => {
                 call.has_output = true;
                 out.push(terminal_output(id, output));
             }
-            None => self.live.add(id, output),
+            Some(_) | None => self.live.add(id, output),
         }
     }
 
@@ -151,8 +169,8 @@ impl Tools {
     pub(super) fn changed(&mut self, change: &FileChange, seq: u64, out: &mut Vec<Output>) {
         let content = self.change(change);
         let location = ToolCallLocation::new(self.absolute(&change.file_path));
-        match change.tool_id.as_ref().and_then(|id| Some((id, self.calls.get_mut(id)?))) {
-            Some((id, call)) => {
+        match change.tool_id.as_ref().and_then(|id| Some((id, self.calls.remove(id)?))) {
+            Some((id, mut call)) => {
                 // The same file once, as it is now.
                 let path = path_of(&content);
                 call.changes.retain(|other| path.is_none() || path_of(other) != path);
@@ -161,9 +179,10 @@ impl Tools {
                     call.locations.push(location);
                 }
                 let fields = ToolCallUpdateFields::new()
-                    .content(Some(call.changes.clone()))
+                    .content(Some(self.content(id, &call)))
                     .locations(Some(call.locations.clone()));
                 out.push(update(id, fields, None));
+                self.calls.insert(id.clone(), call);
             }
             // Nobody reported the call that did this.
             None => {
@@ -188,7 +207,7 @@ impl Tools {
                 ToolCallContent::Diff(Diff::new(path, after.clone()).old_text(before.clone()))
             }
             (FileChangeType::Created | FileChangeType::Modified, _, None, Some(diff)) => {
-                text_content(format!("```diff\n{diff}\n```"))
+                text_content(fenced("diff", diff))
             }
             (FileChangeType::Created | FileChangeType::Modified, _, None, None) => {
                 text_content(format!("{} was changed", change.file_path))
@@ -208,18 +227,17 @@ impl Tools {
     pub(super) fn completed(&mut self, done: &ToolCompleted, out: &mut Vec<Output>) {
         self.live.finish(&done.tool_id);
         self.asked.retain(|_, tool| *tool != done.tool_id);
-        let call = self.calls.entry(done.tool_id.clone()).or_default();
-        call.is_over = true;
+        let mut call = self.calls.remove(&done.tool_id).unwrap_or_default();
+        let is_terminal = self.is_terminal(&call);
         let status = if done.success { ToolCallStatus::Completed } else { ToolCallStatus::Failed };
         let text = done.error.clone().or_else(|| done.result.as_ref().map(result_text)).filter(|text| !text.is_empty());
-        let mut content = call.changes.clone();
+        let mut content = self.content(&done.tool_id, &call);
         let mut own = Map::new();
-        if call.is_terminal(self.features) {
-            // The agent told nothing while the command ran.
+        if is_terminal {
+            // Not every agent reports output while a command runs, and what never ran has only an error.
             if let Some(text) = text.filter(|_| !call.has_output) {
                 out.push(terminal_output(&done.tool_id, &text));
             }
-            content.push(terminal_content(done.tool_id.as_str()));
             let exit = json!({ "terminal_id": done.tool_id, "exit_code": done.exit_code, "signal": null });
             own.insert("terminal_exit".to_owned(), exit);
         } else if content.is_empty() || done.error.is_some() {
@@ -237,6 +255,14 @@ impl Tools {
             fields = fields.content(content);
         }
         out.push(update(&done.tool_id, fields, Some(own).filter(|own| !own.is_empty())));
+        // Late changes of files need no more of it.
+        (call.started, call.is_over) = (None, true);
+        self.calls.insert(done.tool_id.clone(), call);
+    }
+
+    /// The turn is over: changes of its finished calls come no more.
+    pub(super) fn forget_finished(&mut self) {
+        self.calls.retain(|_, call| !call.is_over);
     }
 
     pub(super) fn asked(&mut self, question: &Question, out: &mut Vec<Output>) {
@@ -255,6 +281,10 @@ impl Tools {
             return; // The end of the call follows.
         }
         let mut fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
+        if self.is_terminal(call) {
+            // The question took its place.
+            fields = fields.content(self.content(&id, call));
+        }
         if let Some(runs) = &ruling.runs {
             fields = fields.title(runs.title.clone()).raw_input(Value::Object(runs.arguments.clone()));
         }
@@ -272,7 +302,7 @@ impl Tools {
         let has_path = matches!(started.tool_kind, ToolKind::Read | ToolKind::Edit | ToolKind::Search);
         let path = PATHS.iter().filter(|_| has_path).find_map(|key| started.arguments.get(*key)?.as_str());
         let locations = path.map(|path| ToolCallLocation::new(self.absolute(path))).into_iter().collect();
-        Call { started: Some(started.clone()), changes: Vec::new(), locations, has_output: false, is_over: false }
+        Call { started: Some(started.clone()), locations, ..Call::default() }
     }
 
     fn make_room(&mut self) {
@@ -296,42 +326,45 @@ pub(in crate::acp) fn asked_about(question: &Question) -> ToolCallUpdate {
                 input.insert("directory".to_owned(), directory.as_str().into());
             }
             let text = description.as_ref().map(|description| format!("{description}\n\n")).unwrap_or_default();
-            (AcpKind::Execute, text_content(format!("{text}{}", fenced(command))), None, Some(input))
+            (Some(AcpKind::Execute), text_content(format!("{text}{}", fenced("", command))), None, Some(input))
         }
         Details::FileEdit { file_path, before, after, diff } => {
             let content = match (after, diff) {
                 (Some(after), _) => {
                     ToolCallContent::Diff(Diff::new(file_path.as_str(), after.clone()).old_text(before.clone()))
                 }
-                (None, Some(diff)) => text_content(fenced(diff)),
+                (None, Some(diff)) => text_content(fenced("diff", diff)),
                 (None, None) => text_content(file_path.clone()),
             };
-            (AcpKind::Edit, content, Some(file_path.clone()), None)
+            (Some(AcpKind::Edit), content, Some(file_path.clone()), None)
         }
         Details::Mcp { server, tool, arguments } => {
-            let text = format!("{tool} of the MCP server {server}");
-            (AcpKind::Other, text_content(text), None, Some(Value::Object(arguments.clone())))
+            let text = with_arguments(format!("{tool} of the MCP server {server}"), arguments);
+            (None, text_content(text), None, Some(Value::Object(arguments.clone())))
         }
-        Details::Plan { plan } => (AcpKind::SwitchMode, text_content(plan.clone()), None, None),
+        Details::Plan { plan } => (Some(AcpKind::SwitchMode), text_content(plan.clone()), None, None),
         Details::Input { questions } => {
             let lines = questions.iter().map(|asked| {
                 let labels =
                     if asked.labels.is_empty() { String::new() } else { format!(" ({})", asked.labels.join(" / ")) };
                 format!("- {}{labels}", asked.question)
             });
-            (AcpKind::Other, text_content(lines.collect::<Vec<_>>().join("\n")), None, None)
+            (None, text_content(lines.collect::<Vec<_>>().join("\n")), None, None)
         }
         Details::Text { text, arguments } => {
             let input = Some(Value::Object(arguments.clone())).filter(|_| !arguments.is_empty());
-            (AcpKind::Other, text_content(text.clone()), None, input)
+            (None, text_content(with_arguments(text.clone(), arguments)), None, input)
         }
     };
     let reason = question.reason.clone().map(text_content);
     let mut fields = ToolCallUpdateFields::new()
         .title(question.title.clone())
-        .kind(kind)
         .status(ToolCallStatus::Pending)
         .content([content].into_iter().chain(reason).collect::<Vec<_>>());
+    // Otherwise it stays what the call began as.
+    if let Some(kind) = kind {
+        fields = fields.kind(kind);
+    }
     if let Some(path) = location {
         fields = fields.locations(vec![ToolCallLocation::new(path)]);
     }
@@ -344,11 +377,20 @@ pub(in crate::acp) fn asked_about(question: &Question) -> ToolCallUpdate {
     ToolCallUpdate::new(id_of(&call_id(question)), fields)
 }
 
+/// The text may be the agent's own words; what would be done is in the arguments.
+fn with_arguments(text: String, arguments: &Map<String, Value>) -> String {
+    if arguments.is_empty() {
+        return text;
+    }
+    let arguments = serde_json::to_string_pretty(arguments).unwrap_or_default();
+    format!("{text}\n\n{}", fenced("json", &arguments))
+}
+
 /// A code block whose fence is longer than any run of backticks in the text.
-fn fenced(text: &str) -> String {
+fn fenced(language: &str, text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
-    format!("{fence}\n{text}\n{fence}")
+    format!("{fence}{language}\n{}\n{fence}", text.trim_end_matches('\n'))
 }
 
 fn update(tool: &ToolId, fields: ToolCallUpdateFields, meta: Option<Map<String, Value>>) -> Output {
@@ -359,14 +401,14 @@ fn id_of(tool: &ToolId) -> ToolCallId {
     ToolCallId::new(tool.as_str())
 }
 
-fn text_content(text: impl Into<String>) -> ToolCallContent {
-    ToolCallContent::Content(Content::new(text_block(text)))
+/// More output for the client's terminal.
+fn terminal_output(tool: &ToolId, data: &str) -> Output {
+    let data = json!({ "terminal_id": tool, "data": data });
+    update(tool, ToolCallUpdateFields::new(), Some(Map::from_iter([("terminal_output".to_owned(), data)])))
 }
 
-/// What the client's terminal shows in addition.
-fn terminal_output(tool: &ToolId, output: &str) -> Output {
-    let data = json!({ "terminal_id": tool, "data": output });
-    update(tool, ToolCallUpdateFields::new(), Some(Map::from_iter([("terminal_output".to_owned(), data)])))
+fn text_content(text: impl Into<String>) -> ToolCallContent {
+    ToolCallContent::Content(Content::new(text_block(text)))
 }
 
 fn terminal_content(terminal: &str) -> ToolCallContent {
@@ -378,10 +420,7 @@ fn path_of(content: &ToolCallContent) -> Option<&std::path::Path> {
 }
 
 fn result_text(result: &Value) -> String {
-    match result {
-        Value::String(text) => text.clone(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => result.to_string(),
-    }
+    if let Value::String(text) = result { text.clone() } else { result.to_string() }
 }
 
 fn kind(kind: ToolKind) -> AcpKind {
