@@ -45,7 +45,9 @@ class Editor:
         is_incoming = event.direction == StreamDirection.INCOMING
         self.tell({'got' if is_incoming else 'sent': event.message})
         if is_incoming and event.message.get('method') in QUESTIONS:
-            self.asked.append(event.message['id'])
+            question = event.message['id']
+            self.asked.append(question)
+            self.questions[question] = asyncio.get_running_loop().create_future()
 
     async def session_update(self, session_id, update, **_meta):
         self.tell({'update': {'sessionId': session_id, 'update': written(update)}})
@@ -57,8 +59,7 @@ class Editor:
         return TypeAdapter(schema.CreateElicitationResponse).validate_python(await self.answered())
 
     def answered(self):
-        answer = self.questions[self.asked.popleft()] = asyncio.get_running_loop().create_future()
-        return answer
+        return self.questions[self.asked.popleft()]
 
 
 class Peer:
@@ -67,13 +68,14 @@ class Peer:
 
     async def connect(self, command, tell):
         self.editor = Editor(tell)
-        observers = [self.editor.observe]
+        # Questions with a form are not stable in this SDK.
+        options = {'observers': [self.editor.observe], 'use_unstable_protocol': True}
         if 'url' in command:
             stream = await create_websocket_stream(command['url'])
-            async with acp.connect_to_agent(self.editor, stream, observers=observers) as self.connection:
+            async with acp.connect_to_agent(self.editor, stream, **options) as self.connection:
                 await self.stay(tell)
-        options = {'env': dict(os.environ), 'transport_kwargs': {'stderr': None, 'limit': LIMIT}}
-        started = acp.spawn_agent_process(self.editor, *command['command'], observers=observers, **options)
+        options |= {'env': dict(os.environ), 'transport_kwargs': {'stderr': None, 'limit': LIMIT}}
+        started = acp.spawn_agent_process(self.editor, *command['command'], **options)
         async with started as (self.connection, _process):
             await self.stay(tell)
 

@@ -7,6 +7,7 @@
 
 mod a2a;
 mod a2a_peers;
+mod acp_clients;
 pub(crate) mod agent;
 mod builtin;
 mod cancelled_command;

@@ -225,7 +225,7 @@ impl Connection {
         match sent.item {
             Item::Update(params) => peer.notify(UPDATE, params).await?,
             Item::UserMessage { prompt, sent_as, params } => {
-                if !prompt.is_some_and(|prompt| self.is_own(prompt, sent_as)) {
+                if !prompt.is_some_and(|prompt| self.is_own(&prompt, sent_as)) {
                     peer.notify(UPDATE, params).await?;
                 }
             }
@@ -267,11 +267,11 @@ impl Connection {
     }
 
     /// Whether this client waits for the end of that prompt. A session elsewhere gives it an id of its own.
-    fn is_own(&mut self, prompt: PromptId, sent_as: Option<String>) -> bool {
+    fn is_own(&mut self, prompt: &PromptId, sent_as: Option<String>) -> bool {
         if let Some(sent_as) = sent_as {
             self.assigned(&PromptId::from(sent_as), prompt.clone());
         }
-        self.prompts.contains_key(&prompt)
+        self.prompts.contains_key(prompt)
     }
 
     /// From now on a prompt has the id that its session gave it.
