@@ -328,7 +328,7 @@ async fn each_of_several_prompts_is_answered_at_its_own_end() {
     one.is_silent().await;
     prompt(&mut two, "other", &session, "other").await;
     two.until(|frame| frame["params"]["update"]["content"]["text"] == "first").await;
-    // One queued prompt is taken back; the others stay, and so does the turn.
+    // One queued prompt is withdrawn; the others stay, and so does the turn.
     one.notify("$/cancel_request", json!({ "requestId": "second" })).await;
     assert_eq!(stop_reason(&mut one, "second").await, "cancelled");
     agent.tells(turn_ended()).await;
