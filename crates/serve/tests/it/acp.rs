@@ -494,6 +494,38 @@ async fn a_late_client_is_sent_the_same_in_the_same_order() {
     assert_eq!(updates(&of_late), updates(&of_early));
 }
 
+/// What is open is asked even if the events about it can no longer be read.
+#[tokio::test]
+async fn a_history_with_a_gap_still_ends() {
+    const PIECES: usize = 160;
+    let (live, session, mut agent) = shared().await;
+    types(&session, "may I?").await;
+    agent.asks("q").await;
+    let piece = "x".repeat(128 * 1024);
+    for _ in 0..PIECES {
+        agent.tells(text(&piece)).await;
+    }
+    agent.tells(text("the latest")).await;
+    soon(async {
+        while session.last() < PIECES as u64 + 4 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+    live.break_log();
+    let mut late = hello(&live, "/acp", json!({})).await;
+    load(&mut late, "load", session.id().as_str()).await;
+    let replay = late.until(|frame| frame["id"] == "load").await;
+    assert!(replay.last().unwrap()["result"].is_object(), "{:?}", replay.last());
+    assert_eq!(words(&replay, "user_message_chunk"), [""; 0], "that is lost");
+    assert_eq!(words(&replay, "agent_message_chunk").last().unwrap(), "the latest");
+    let request = is_asked(&mut late).await;
+    late.reply(&request, selected("proceed_once")).await;
+    assert!(matches!(agent.hears().await, Command::Decide(_)));
+    agent.tells(text("and on")).await;
+    late.until(says("and on")).await;
+}
+
 /// What comes from before is not mixed into the replay, and the prompt is answered once.
 #[tokio::test]
 async fn a_session_is_loaded_anew_during_a_turn() {
