@@ -526,6 +526,41 @@ async fn a_history_with_a_gap_still_ends() {
     late.until(says("and on")).await;
 }
 
+/// A prompt whose end was lost is answered all the same.
+#[tokio::test]
+async fn a_prompt_whose_end_is_lost_fails() {
+    // More than sockets take in, then more than is in memory; little enough that the client is not cut off meanwhile.
+    const UNREAD: u64 = 80;
+    const PIECES: u64 = 160;
+    let (live, session, mut agent) = shared().await;
+    let mut slow = Client::narrow(live.port(), "").await;
+    initialize(&mut slow, "slow", json!({})).await;
+    new(&mut slow).await;
+    prompt(&mut slow, "p", &session, "work").await;
+    agent.hears_prompt().await;
+    agent.tells(turn_started()).await;
+    let piece = "x".repeat(128 * 1024);
+    for _ in 0..UNREAD {
+        agent.tells(text(&piece)).await;
+    }
+    agent.tells(turn_ended()).await;
+    types(&session, "may I?").await;
+    agent.asks("q").await;
+    for _ in 0..PIECES {
+        agent.tells(text(&piece)).await;
+    }
+    soon(async {
+        while session.last() < UNREAD + PIECES + 8 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+    live.break_log();
+    let failed = slow.until(|frame| frame["id"] == "p").await.pop().unwrap();
+    assert!(failed["error"]["message"].as_str().unwrap().contains("events were lost"), "{failed}");
+    is_asked(&mut slow).await;
+}
+
 /// What comes from before is not mixed into the replay, and the prompt is answered once.
 #[tokio::test]
 async fn a_session_is_loaded_anew_during_a_turn() {
