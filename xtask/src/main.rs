@@ -26,7 +26,7 @@ cargo xtask bench [parse]      how fast native lines become events, beside a pla
                                (--scale N: more lines; --repeats N; --json; valgrind counts instructions)
 cargo xtask bench log          what keeping events costs, beside a plain file, with the goals
 cargo xtask bench hub [PART…]  what a kept session costs, with the goals: fan-out, latency, stalled, history
-cargo xtask bench door [PART…] what the A2A door costs, with the goals: stream, fan-out, idle
+cargo xtask bench door [PART…] what the doors cost, with the goals: stream, acp, fan-out, idle
                                (only the parts named, if any; --seconds N; --events N in the history)
 cargo xtask bench tui          what a frame of the terminal costs in a long session, and the start to the first one
                                (--lines N in the session; --frames N)

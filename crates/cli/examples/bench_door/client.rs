@@ -3,7 +3,7 @@
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
+use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
@@ -138,5 +138,50 @@ impl Socket {
             }
         }
         Ok(())
+    }
+}
+
+/// An ACP client that has joined the session.
+pub(crate) struct AcpClient {
+    stream: WebSocketStream<MaybeTlsStream<TcpStream>>,
+    session: String,
+}
+
+impl AcpClient {
+    pub(crate) async fn open(server: &Server) -> Outcome<Self> {
+        let (stream, _) = connect_async(format!("ws://{}/acp", server.address)).await?;
+        let mut client = Self { stream, session: String::new() };
+        client.ask("initialize", &json!({ "protocolVersion": 1 })).await?;
+        client.answer().await?;
+        client.ask("session/new", &json!({ "cwd": "/", "mcpServers": [] })).await?;
+        let (joined, _) = client.answer().await?;
+        let session = joined.split("\"sessionId\":\"").nth(1).and_then(|rest| rest.split('"').next());
+        client.session = session.ok_or("no session")?.to_owned();
+        Ok(client)
+    }
+
+    /// Asks for so many events, and counts those that come.
+    pub(crate) async fn prompt(&mut self, events: usize) -> Outcome<usize> {
+        let blocks = json!([{ "type": "text", "text": events.to_string() }]);
+        let params = json!({ "sessionId": self.session, "prompt": blocks });
+        self.ask("session/prompt", &params).await?;
+        Ok(self.answer().await?.1)
+    }
+
+    async fn ask(&mut self, method: &str, params: &serde_json::Value) -> Outcome<()> {
+        let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        Ok(self.stream.send(Message::text(request.to_string())).await?)
+    }
+
+    /// The answer, and the number of events before it.
+    async fn answer(&mut self) -> Outcome<(String, usize)> {
+        let mut counted = 0;
+        loop {
+            match self.stream.next().await.ok_or("the socket was closed")?? {
+                Message::Text(text) if text.contains("\"text\":\"0123456789") => counted += 1,
+                Message::Text(text) if text.contains("\"id\":1") => return Ok((text.to_string(), counted)),
+                _ => {}
+            }
+        }
     }
 }

@@ -1,9 +1,10 @@
-//! What the A2A door costs, on this machine, now: `cargo xtask bench door [PART…]`.
+//! What the doors cost, on this machine, now: `cargo xtask bench door [PART…]`.
 //!
 //! The door is a process of its own, over a hub with a real log and an agent that says as much as it is asked for; beside
 //! it the least that could be done: a server that writes the same frames and keeps nothing.
 //!
 //! - `stream`: processor time for an event of a stream of 1000, beside the least; and of 100 000 beside 1000.
+//! - `acp`: the same for an ACP client of the session, beside an A2A stream.
 //! - `fan-out`: one burst of events to 1, 10 and 100 web sockets; deliveries a second, and processor time for each.
 //! - `after-load`: the memory of a door once readers that never read are gone.
 //! - `idle`: from the start to the first card, and the memory of a door that nobody uses, and of each open stream.
@@ -21,11 +22,11 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
-use self::client::{Server, Socket};
+use self::client::{AcpClient, Server, Socket};
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-const PARTS: [&str; 4] = ["stream", "fan-out", "after-load", "idle"];
+const PARTS: [&str; 5] = ["stream", "acp", "fan-out", "after-load", "idle"];
 
 /// The allocator of the product: how much of freed memory goes back to the system is its business.
 #[global_allocator]
@@ -45,6 +46,9 @@ async fn main() -> Outcome<()> {
     let has = |part: &str| args.is_empty() || args.iter().any(|arg| arg == part);
     if has("stream") {
         stream().await?;
+    }
+    if has("acp") {
+        acp().await?;
     }
     if has("fan-out") {
         fan_out().await?;
@@ -71,6 +75,32 @@ async fn stream() -> Outcome<()> {
     note("the same from a server that keeps nothing", &format!("{theirs:.1}"));
     row("ours beside it", &format!("{:.2}x", ours / theirs), "<= 1.5x", ours <= 1.5 * theirs);
     row("100 000 events a stream beside 1000", &format!("{:.2}x", long / ours), "<= 1.1x", long <= 1.1 * ours);
+    Ok(())
+}
+
+async fn acp() -> Outcome<()> {
+    const EVENTS: usize = 1000;
+    const PROMPTS: usize = 60;
+    println!("acp: processor time of the server for an event");
+    // Each on a door of its own: every client of a session is sent everything.
+    let (door, other) = (Server::start(server::WORD).await?, Server::start(server::WORD).await?);
+    cost(&door, EVENTS, 3).await?;
+    let a2a = cost(&door, EVENTS, PROMPTS).await?;
+    let mut client = AcpClient::open(&other).await?;
+    for _ in 0..3 {
+        client.prompt(EVENTS).await?;
+    }
+    let before = other.cpu()?;
+    for _ in 0..PROMPTS {
+        let told = client.prompt(EVENTS).await?;
+        if told < EVENTS {
+            return Err(format!("{told} of {EVENTS} events came").into());
+        }
+    }
+    let acp = (other.cpu()? - before).as_secs_f64() * 1e6 / (EVENTS * PROMPTS) as f64;
+    note("an A2A stream, µs each", &format!("{a2a:.1}"));
+    note("an ACP client, µs each", &format!("{acp:.1}"));
+    row("ACP beside A2A", &format!("{:.2}x", acp / a2a), "<= 1.0x", acp <= a2a);
     Ok(())
 }
 

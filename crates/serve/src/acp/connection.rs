@@ -185,7 +185,8 @@ impl Connection {
             Done::Answered(result) => peer.respond(&id, &result).await,
             Done::Refused(refusal) => {
                 self.prompts.retain(|_, waiting| waiting.request != id);
-                peer.refuse(&id, &error::of(&refusal)).await
+                // A prompt is answered before if its client leaves the session meanwhile.
+                if peer.is_open(&id) { peer.refuse(&id, &error::of(&refusal)).await } else { Ok(()) }
             }
             Done::Prompted { sent_as, prompt } => {
                 self.assigned(&sent_as, prompt);
@@ -205,7 +206,7 @@ impl Connection {
                 }
                 if let Some(before) = self.attachments.insert(session.clone(), *attachment) {
                     // Its prompts end in the new replay.
-                    self.take_back(peer, &session).await?;
+                    self.withdraw_asks(peer, &session).await?;
                     if let Some((load, _)) = before.loading.as_ref() {
                         peer.refuse(load, &error::cancelled("the session is loaded anew")).await?;
                     }
@@ -245,7 +246,7 @@ impl Connection {
                 }
             }
             Item::Lost { open } => {
-                self.take_back(peer, &id).await?;
+                self.withdraw_asks(peer, &id).await?;
                 let end = PromptEnd::Failed("events were lost, the end of the turn among them".to_owned());
                 let is_lost = |prompt: &PromptId, waiting: &mut Waiting| {
                     waiting.session == id && waiting.taken.is_cancelled() && !open.contains(prompt)
@@ -288,7 +289,7 @@ impl Connection {
         id: &SessionId,
         end: Result<StopReason, String>,
     ) -> Result<(), Disconnected> {
-        self.take_back(peer, id).await?;
+        self.withdraw_asks(peer, id).await?;
         let prompts: Vec<Waiting> =
             self.prompts.extract_if(|_, waiting| waiting.session == *id).map(|(_, waiting)| waiting).collect();
         for Waiting { request, .. } in prompts {
@@ -306,8 +307,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Takes back what the client is asked about a session.
-    async fn take_back(&mut self, peer: &mut Peer<Done>, id: &SessionId) -> Result<(), Disconnected> {
+    /// Withdraws what the client is asked about a session.
+    async fn withdraw_asks(&mut self, peer: &mut Peer<Done>, id: &SessionId) -> Result<(), Disconnected> {
         self.asks.retain(|(session, _), _| session != id);
         peer.send_calls().await
     }
@@ -329,7 +330,7 @@ impl Connection {
         };
         self.asks.insert((id.clone(), question.question_id.clone()), pending);
         self.door.tasks.spawn(async move {
-            // Otherwise it was taken back, or the client cannot answer it.
+            // Otherwise it was withdrawn, or the client cannot answer it.
             if let Ok(Ok(answer)) = answer.await
                 && let Some(decide) = ask.decision(&question, answer)
             {

@@ -28,7 +28,7 @@ pub(super) fn written(code: i64, message: &str, data: Map<String, Value>) -> Str
     error.to_string()
 }
 
-/// For a request that was taken back, or that nothing answers any more.
+/// For a request that was cancelled, or that nothing answers any more.
 pub(super) fn cancelled(message: &str) -> String {
     written(CANCELLED, message, Map::new())
 }

@@ -328,7 +328,7 @@ async fn each_of_several_prompts_is_answered_at_its_own_end() {
     one.is_silent().await;
     prompt(&mut two, "other", &session, "other").await;
     two.until(|frame| frame["params"]["update"]["content"]["text"] == "first").await;
-    // One queued prompt is taken back; the others stay, and so does the turn.
+    // One queued prompt is withdrawn; the others stay, and so does the turn.
     one.notify("$/cancel_request", json!({ "requestId": "second" })).await;
     assert_eq!(stop_reason(&mut one, "second").await, "cancelled");
     agent.tells(turn_ended()).await;
@@ -492,6 +492,73 @@ async fn a_late_client_is_sent_the_same_in_the_same_order() {
     agent.tells(text("and on")).await;
     let (of_late, of_early) = (late.until(says("and on")).await, early.until(says("and on")).await);
     assert_eq!(updates(&of_late), updates(&of_early));
+}
+
+/// What is open is asked even if the events about it can no longer be read.
+#[tokio::test]
+async fn a_history_with_a_gap_still_ends() {
+    const PIECES: usize = 160;
+    let (live, session, mut agent) = shared().await;
+    types(&session, "may I?").await;
+    agent.asks("q").await;
+    let piece = "x".repeat(128 * 1024);
+    for _ in 0..PIECES {
+        agent.tells(text(&piece)).await;
+    }
+    agent.tells(text("the latest")).await;
+    soon(async {
+        while session.last() < PIECES as u64 + 4 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+    live.break_log();
+    let mut late = hello(&live, "/acp", json!({})).await;
+    load(&mut late, "load", session.id().as_str()).await;
+    let replay = late.until(|frame| frame["id"] == "load").await;
+    assert!(replay.last().unwrap()["result"].is_object(), "{:?}", replay.last());
+    assert_eq!(words(&replay, "user_message_chunk"), [""; 0], "that is lost");
+    assert_eq!(words(&replay, "agent_message_chunk").last().unwrap(), "the latest");
+    let request = is_asked(&mut late).await;
+    late.reply(&request, selected("proceed_once")).await;
+    assert!(matches!(agent.hears().await, Command::Decide(_)));
+    agent.tells(text("and on")).await;
+    late.until(says("and on")).await;
+}
+
+/// A prompt whose end was lost is answered all the same.
+#[tokio::test]
+async fn a_prompt_whose_end_is_lost_fails() {
+    // More than sockets take in, then more than is in memory; little enough that the client is not cut off meanwhile.
+    const UNREAD: u64 = 80;
+    const PIECES: u64 = 160;
+    let (live, session, mut agent) = shared().await;
+    let mut slow = Client::narrow(live.port(), "").await;
+    initialize(&mut slow, "slow", json!({})).await;
+    new(&mut slow).await;
+    prompt(&mut slow, "p", &session, "work").await;
+    agent.hears_prompt().await;
+    agent.tells(turn_started()).await;
+    let piece = "x".repeat(128 * 1024);
+    for _ in 0..UNREAD {
+        agent.tells(text(&piece)).await;
+    }
+    agent.tells(turn_ended()).await;
+    types(&session, "may I?").await;
+    agent.asks("q").await;
+    for _ in 0..PIECES {
+        agent.tells(text(&piece)).await;
+    }
+    soon(async {
+        while session.last() < UNREAD + PIECES + 8 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+    live.break_log();
+    let failed = slow.until(|frame| frame["id"] == "p").await.pop().unwrap();
+    assert!(failed["error"]["message"].as_str().unwrap().contains("events were lost"), "{failed}");
+    is_asked(&mut slow).await;
 }
 
 /// What comes from before is not mixed into the replay, and the prompt is answered once.
