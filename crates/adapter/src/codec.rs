@@ -6,10 +6,10 @@ use std::io::Read as _;
 use std::path::Path;
 
 use multitap_event::{AgentError, Command, Decide, EditedCall, EventKind, Timestamp, Unsupported};
-use multitap_process::Exit;
+use multitap_process::{Exit, Line};
 use serde::Deserialize;
 
-use crate::line::{repaired, unrecognized};
+use crate::line::{bounded, repaired, too_long, unrecognized};
 
 /// One agent's dialect. May keep state, must not fail: a line that it does not understand becomes `unrecognized`.
 pub trait Codec: Send + 'static {
@@ -35,6 +35,15 @@ pub trait Codec: Send + 'static {
     /// of commands, and of nothing else. The pump ends the processes that have it.
     fn command_variable(&self) -> Option<&'static str> {
         None
+    }
+}
+
+/// Decodes a line of output, and returns it if it is whole. A line that is too large to read becomes `unrecognized`.
+pub fn decode_line(codec: &mut (impl Codec + ?Sized), line: Line, now: Timestamp) -> (Step, Option<String>) {
+    match bounded(line) {
+        Line::Text(text) if text.trim().is_empty() => (Step::default(), None),
+        Line::Text(text) => (codec.decode(&text, now), Some(text)),
+        Line::TooLong { head, bytes } => (Step::event(too_long(&head, bytes)), None),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Makes unified diffs of two texts, and texts from diffs.
 
+use multitap_diff::header_name;
+
 /// The unified diff from `before` (`None` if the file does not exist yet) to `after`, with git's header; empty if they
 /// are equal.
 pub(crate) fn unified(path: &str, before: Option<&str>, after: &str) -> String {
@@ -18,9 +20,10 @@ pub(crate) fn removed(path: &str, before: &str) -> String {
 
 /// Adds the header of a diff to hunks of a file, which may have been moved.
 pub(crate) fn headed(path: &str, moved_to: Option<&str>, hunks: &str) -> String {
-    let to = moved_to.unwrap_or(path).trim_start_matches('/');
+    let from = format!("a/{}", path.trim_start_matches('/'));
+    let to = format!("b/{}", moved_to.unwrap_or(path).trim_start_matches('/'));
     let end = if hunks.is_empty() || hunks.ends_with('\n') { "" } else { "\n" };
-    format!("--- a/{}\n+++ b/{to}\n{hunks}{end}", path.trim_start_matches('/'))
+    format!("--- {}\n+++ {}\n{hunks}{end}", header_name(&from), header_name(&to))
 }
 
 /// The text after applying the hunks, if they match.
@@ -114,6 +117,8 @@ mod tests {
     #[test]
     fn a_file_that_goes_has_no_other_side() {
         assert_eq!(removed("/w/a.txt", "x\n"), "--- a/w/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n");
+        let headed_oddly = headed("/a\n+++ b/x", Some("/é \u{1b}"), "");
+        assert_eq!(headed_oddly, "--- \"a/a\\n+++ b/x\"\n+++ \"b/é \\033\"\n");
         assert_eq!(headed("/a", Some("/b"), "@@ -1 +1 @@\n-x\n+y"), "--- a/a\n+++ b/b\n@@ -1 +1 @@\n-x\n+y\n");
     }
 }

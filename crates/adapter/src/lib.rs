@@ -25,7 +25,7 @@ mod spec;
 
 pub use acp::{AcpCodec, program as acp_program};
 pub use claude::ClaudeCodec;
-pub use codec::{Codec, DiskFiles, End, Files, NoFiles, Run, RunArg, Step};
+pub use codec::{Codec, DiskFiles, End, Files, NoFiles, Run, RunArg, Step, decode_line};
 pub use codex::{CodexCodec, sandbox_trouble as codex_sandbox_trouble};
 pub use gemini::{GeminiCodec, StreamCodec as GeminiStreamCodec};
 pub use history::{History, HistoryError, Reading, StoredSession, read};

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Deref;
 
-use multitap_event::EventKind;
-use multitap_process::MAX_LINE;
+use multitap_event::{EventKind, MAX_JSON_VALUES, has_more_values};
+use multitap_process::{Line, MAX_LINE};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -15,6 +15,8 @@ use crate::json::JsonFields as _;
 
 /// Most bytes of an unrecognized line that are reported.
 const SHOWN: usize = 64 * 1024;
+/// Most bytes of a line of too many values that are reported.
+const HEAD: usize = 4 * 1024;
 
 /// What a line is, by its outermost fields.
 #[derive(Debug, PartialEq, Eq)]
@@ -144,19 +146,36 @@ pub(crate) fn message_in(said: &str) -> Option<String> {
     error.field("error").string("message")
 }
 
-/// The event for a line that is longer than we keep.
-pub(crate) fn too_long(head: &str, bytes: u64) -> EventKind {
-    EventKind::Unrecognized {
-        line: head.to_owned(),
-        reason: format!("line of {bytes} bytes is longer than {MAX_LINE} bytes"),
-        bytes: Some(bytes),
+/// A line of too many values becomes one that is too long: it would take too much memory as well.
+pub(crate) fn bounded(line: Line) -> Line {
+    match line {
+        Line::Text(text) if has_more_values(&text, MAX_JSON_VALUES) => {
+            Line::TooLong { head: beginning(&text, HEAD).to_owned(), bytes: text.len() as u64 }
+        }
+        line => line,
     }
 }
 
+/// The event for a line that is too long, or has too many values.
+pub(crate) fn too_long(head: &str, bytes: u64) -> EventKind {
+    let reason = if bytes > MAX_LINE as u64 {
+        format!("line of {bytes} bytes is longer than {MAX_LINE} bytes")
+    } else {
+        format!("line of {bytes} bytes has more than {MAX_JSON_VALUES} values")
+    };
+    EventKind::Unrecognized { line: head.to_owned(), reason, bytes: Some(bytes) }
+}
+
 pub(crate) fn unrecognized(line: &str, reason: impl Into<String>) -> EventKind {
-    let end = (0..=line.len().min(SHOWN)).rev().find(|end| line.is_char_boundary(*end)).unwrap_or(0);
-    let bytes = (end < line.len()).then_some(line.len() as u64);
-    EventKind::Unrecognized { line: line[..end].to_owned(), reason: reason.into(), bytes }
+    let shown = beginning(line, SHOWN);
+    let bytes = (shown.len() < line.len()).then_some(line.len() as u64);
+    EventKind::Unrecognized { line: shown.to_owned(), reason: reason.into(), bytes }
+}
+
+/// The first characters, in at most that many bytes.
+fn beginning(line: &str, most: usize) -> &str {
+    let end = (0..=line.len().min(most)).rev().find(|end| line.is_char_boundary(*end)).unwrap_or(0);
+    &line[..end]
 }
 
 #[cfg(test)]

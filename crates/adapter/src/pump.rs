@@ -22,8 +22,8 @@ use tempfile::TempPath;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
-use crate::codec::{Codec, End, Step};
-use crate::line::{too_long, type_of};
+use crate::codec::{Codec, End, Step, decode_line};
+use crate::line::type_of;
 
 /// How long the agent may leave its stdin unread before a command is refused.
 const STDIN_PATIENCE: Duration = Duration::from_secs(5);
@@ -379,11 +379,7 @@ impl<C: Codec> Pump<C> {
     }
 
     fn decode(&mut self, line: Line) -> (Step, Option<String>) {
-        match line {
-            Line::Text(text) if text.trim().is_empty() => (Step::default(), None),
-            Line::Text(text) => (self.codec.decode(&text, Timestamp::now()), Some(text)),
-            Line::TooLong { head, bytes } => (Step::event(too_long(&head, bytes)), None),
-        }
+        decode_line(&mut self.codec, line, Timestamp::now())
     }
 
     /// Writes a step's lines to the process. Returns the step's events, with an error if the process does not read.

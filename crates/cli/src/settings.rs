@@ -46,6 +46,8 @@ const SYNTAX: ParseOptions = ParseOptions {
 
 /// Larger files are rejected.
 const LARGEST: u64 = 1024 * 1024;
+/// Maximum number of warnings about one file; the rest is counted.
+const MOST_WARNINGS: usize = 20;
 
 /// Settings from the files and the environment.
 #[derive(Debug, Default)]
@@ -233,7 +235,7 @@ impl Settings {
         self.files.push(file.to_owned());
         let mut notes = Vec::new();
         self.take(&text, source, &mut notes).map_err(wrong)?;
-        self.warnings.extend(notes.into_iter().map(|note| format!("{}: {}", file.display(), visible_line(&note))));
+        self.warnings.extend(warnings(file, &notes));
         Ok(())
     }
 
@@ -385,6 +387,17 @@ fn wrong(path: &str, wanted: &str, value: &Value) -> String {
         Value::Object(_) => "an object",
     };
     format!("'{path}' must be {wanted}, not {found}")
+}
+
+/// Notes about a file for people: the first ones, and how many more there are.
+fn warnings(file: &Path, notes: &[String]) -> Vec<String> {
+    let about = |note: &str| format!("{}: {}", file.display(), visible_line(note));
+    let mut warnings: Vec<String> = notes.iter().take(MOST_WARNINGS).map(|note| about(note)).collect();
+    let more = notes.len() - warnings.len();
+    if more > 0 {
+        warnings.push(about(&format!("{more} more warnings")));
+    }
+    warnings
 }
 
 /// The error for an unknown word. Only such a word is quoted, as written: other texts, and expanded variables, may be

@@ -9,6 +9,7 @@ mod lines;
 mod similarity;
 mod window;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
@@ -33,6 +34,37 @@ const LEAST_BUDGET: u64 = 2_000;
 /// (it is hashed, and stored in several tables), so short lines by the million would take seconds.
 const MOST_LINES: usize = 400_000;
 
+/// A name as in the header of a diff. Quotes it as Git does if a character of it would end the line, control a terminal
+/// or be read as part of the quotes.
+#[must_use]
+pub fn header_name(name: &str) -> Cow<'_, str> {
+    let is_special = |c: char| c.is_control() || matches!(c, '"' | '\\');
+    if !name.contains(is_special) {
+        return Cow::Borrowed(name);
+    }
+    let mut quoted = String::with_capacity(name.len() + 8);
+    quoted.push('"');
+    for c in name.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            '\u{7}' => quoted.push_str("\\a"),
+            '\u{8}' => quoted.push_str("\\b"),
+            '\t' => quoted.push_str("\\t"),
+            '\n' => quoted.push_str("\\n"),
+            '\u{b}' => quoted.push_str("\\v"),
+            '\u{c}' => quoted.push_str("\\f"),
+            '\r' => quoted.push_str("\\r"),
+            c if c.is_control() => {
+                let mut bytes = [0; 4];
+                quoted.extend(c.encode_utf8(&mut bytes).bytes().map(|byte| format!("\\{byte:03o}")));
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    Cow::Owned(quoted)
+}
+
 /// The unified diff from `before` to `after`, with both names in its header; empty if the texts are equal.
 #[must_use]
 pub fn unified(from: &str, before: &str, to: &str, after: &str) -> String {
@@ -40,7 +72,7 @@ pub fn unified(from: &str, before: &str, to: &str, after: &str) -> String {
         return String::new();
     }
     let window = Window::of(before, after);
-    let mut diff = format!("--- {from}\n+++ {to}\n");
+    let mut diff = format!("--- {}\n+++ {}\n", header_name(from), header_name(to));
     if window.lines() > MOST_LINES {
         window.write_replaced(&mut diff);
         return diff;

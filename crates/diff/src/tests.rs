@@ -145,3 +145,20 @@ fn longest(old: &[&str], new: &[&str]) -> usize {
     }
     row[new.len()]
 }
+
+/// As `git diff` with `core.quotePath=false` writes them.
+#[test]
+fn a_name_cannot_look_like_another_line_of_the_header() {
+    for (name, expected) in [
+        ("a/plain.txt", "a/plain.txt"),
+        ("a/with space é漢", "a/with space é漢"),
+        ("/dev/null", "/dev/null"),
+        ("a/x\n+++ b/y", r#""a/x\n+++ b/y""#),
+        ("a/\"q\"\\", r#""a/\"q\"\\""#),
+        ("a/\u{1b}]0;t\u{7}\r\t\u{7f}\u{9b}", r#""a/\033]0;t\a\r\t\177\302\233""#),
+    ] {
+        assert_eq!(header_name(name), expected);
+    }
+    let diff = unified("a/x\n@@ -1 +1 @@", "1\n", "b/x", "2\n");
+    assert_eq!(diff, "--- \"a/x\\n@@ -1 +1 @@\"\n+++ b/x\n@@ -1 +1 @@\n-1\n+2\n");
+}

@@ -26,6 +26,7 @@ mod rule;
 mod schema;
 mod time;
 mod usage;
+mod values;
 mod visible;
 mod words;
 
@@ -57,5 +58,6 @@ pub use rule::Rule;
 pub use schema::schema;
 pub use time::Timestamp;
 pub use usage::{ModelUsage, TokenUsage};
+pub use values::{MAX_JSON_VALUES, has_more_values};
 pub use visible::{is_hidden, push_mark, visible, visible_line, visible_output};
 pub use words::{one_line, shortened};

@@ -412,10 +412,13 @@ pub struct Withdrawal {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "code", rename_all = "camelCase")]
 pub enum Refused {
-    #[error("there is no question {question}")]
+    #[error("there is no question {question}{}", or_open(.open))]
     UnknownQuestion {
         #[serde(rename = "questionId")]
         question: QuestionId,
+        /// The open questions, or the first ones of many. Hosts of version 0.1 name none.
+        #[serde(rename = "openQuestions", default, skip_serializing_if = "Vec::is_empty")]
+        open: Vec<QuestionId>,
     },
     #[error("question {question} does not offer {option}: it offers {}", list(.offered))]
     NotOffered {
@@ -479,6 +482,11 @@ fn who_settled<S: serde::Serializer>(ruling: &Ruling, serializer: S) -> Result<S
         "at": at,
     });
     told.serialize(serializer)
+}
+
+fn or_open(open: &[QuestionId]) -> String {
+    let ids: Vec<&str> = open.iter().map(QuestionId::as_str).collect();
+    if ids.is_empty() { String::new() } else { format!("; open: {}", ids.join(", ")) }
 }
 
 fn list(ids: &[OptionId]) -> String {

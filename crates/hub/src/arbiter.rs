@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 
 /// Number of closed questions that are remembered, so that a late answer is refused with the outcome of its question.
 const REMEMBERED: usize = 256;
+/// Maximum number of open questions that the refusal of an answer to an unknown one names.
+const NAMED: usize = 20;
 
 /// Most characters of an answer's free text that are remembered; the log has all of it.
 const WORDS: usize = 1000;
@@ -118,8 +120,14 @@ impl Arbiter {
         match self.over.iter().rev().find(|over| over.question() == question).map(|over| &over.end) {
             Some(End::Settled(ruling)) => Refused::AlreadySettled(ruling.clone()),
             Some(End::Withdrawn { question, at }) => Refused::Withdrawn { question: question.clone(), at: *at },
-            None => Refused::UnknownQuestion { question: question.clone() },
+            None => self.unknown(question.clone()),
         }
+    }
+
+    /// The refusal of an answer to a question that was never asked. It names the open ones.
+    pub(crate) fn unknown(&self, question: QuestionId) -> Refused {
+        let open = self.open.iter().take(NAMED).map(|open| open.question_id.clone()).collect();
+        Refused::UnknownQuestion { question, open }
     }
 
     fn close(&mut self, question: &QuestionId) -> Option<Question> {
@@ -139,6 +147,7 @@ impl Arbiter {
 mod tests {
     use multitap_event::{AskedQuestion, Choice, ChoiceKind, Details, Door, option};
     use proptest::prelude::*;
+    use serde_json::json;
 
     use super::*;
 
@@ -245,8 +254,20 @@ mod tests {
         arbiter.withdrawn(&"q1".into(), at(2));
         let withdrawn = Refused::Withdrawn { question: "q1".into(), at: at(2) };
         assert_eq!(arbiter.answer(&decide, by("ann"), at(3)), Err(withdrawn));
-        let unknown = Refused::UnknownQuestion { question: "q9".into() };
-        assert_eq!(arbiter.answer(&Decide::new(&"q9".into(), option::CANCEL), by("ann"), at(4)), Err(unknown));
+        let answer = Decide::new(&"q9".into(), option::CANCEL);
+        let unknown = arbiter.answer(&answer, by("ann"), at(4)).unwrap_err();
+        assert_eq!(unknown.to_string(), "there is no question q9");
+        arbiter.asked(question("q2"));
+        arbiter.asked(question("q3"));
+        let unknown = arbiter.answer(&answer, by("ann"), at(5)).unwrap_err();
+        assert_eq!(unknown.to_string(), "there is no question q9; open: q2, q3");
+        let json = serde_json::to_value(&unknown).unwrap();
+        assert_eq!(json, json!({ "code": "unknownQuestion", "questionId": "q9", "openQuestions": ["q2", "q3"] }));
+        let of_older_version = json!({ "code": "unknownQuestion", "questionId": "q9" });
+        assert!(serde_json::from_value::<Refused>(of_older_version).is_ok());
+        (10..100).for_each(|number| arbiter.asked(question(&format!("q{number}"))));
+        let Err(Refused::UnknownQuestion { open, .. }) = arbiter.answer(&answer, by("ann"), at(6)) else { panic!() };
+        assert_eq!(open.len(), NAMED);
     }
 
     #[test]

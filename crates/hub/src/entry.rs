@@ -3,10 +3,19 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use multitap_event::{AgentError, AgentErrorKind, Event, EventKind};
+use multitap_event::{
+    AgentError, AgentErrorKind, Event, EventId, EventKind, MAX_JSON_VALUES, SessionId, Timestamp, has_more_values,
+    shortened,
+};
+use serde::Deserialize;
 
 /// Typical length of an event as JSON.
 const ROOM: usize = 512;
+/// Maximum number of values in an event of another process. An event may have those of an agent's line twice: as the
+/// arguments of a call, and as its details.
+const MOST_VALUES: usize = 2 * MAX_JSON_VALUES;
+/// Characters of a larger event that are shown.
+const HEAD: usize = 4096;
 
 /// An event with its number and its JSON. Cheap to clone.
 #[derive(Clone)]
@@ -56,13 +65,33 @@ impl Entry {
     }
 
     /// An entry written by another process, with the number in its JSON; `None` if the JSON has no number.
+    ///
+    /// An event that would take too much memory becomes `unrecognized`, with the beginning of its JSON.
     pub fn read(json: &str) -> Option<Self> {
-        #[derive(serde::Deserialize)]
+        if has_more_values(json, MOST_VALUES) {
+            return Self::too_large(json);
+        }
+        #[derive(Deserialize)]
         struct Numbered {
             seq: u64,
         }
         let Numbered { seq } = serde_json::from_str(json).ok()?;
         Some(Self::stored(seq, json))
+    }
+
+    fn too_large(json: &str) -> Option<Self> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Envelope {
+            id: EventId,
+            session_id: SessionId,
+            timestamp: Timestamp,
+            seq: u64,
+        }
+        let Envelope { id, session_id, timestamp, seq } = serde_json::from_str(json).ok()?;
+        let reason = format!("event of {} bytes has more than {MOST_VALUES} values", json.len());
+        let kind = EventKind::Unrecognized { line: shortened(json, HEAD), reason, bytes: Some(json.len() as u64) };
+        Some(Self::new(Event { id, session_id, timestamp, seq, kind, raw: Vec::new() }))
     }
 
     /// Whether the event was copied from another log. Known before the entry is stored, not after.
@@ -113,5 +142,26 @@ impl fmt::Debug for Entry {
     /// Content is not for logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Entry").field("seq", &self.seq()).field("bytes", &self.json().len()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_of_many_values_is_unrecognized_and_has_its_number() {
+        let envelope = r#"{"id":"e7","sessionId":"s","timestamp":"2026-01-01T00:00:00Z","seq":7"#;
+        let many = |values| format!("{envelope},\"type\":\"ofTomorrow\",\"x\":[{}0]}}", "1,".repeat(values));
+        let entry = Entry::read(&many(MOST_VALUES)).unwrap();
+        let Some(EventKind::Unrecognized { line, reason, bytes }) = entry.event().map(|event| &event.kind) else {
+            panic!("{:?}", entry.event())
+        };
+        assert!(line.starts_with(envelope) && line.chars().count() == HEAD + 1);
+        assert_eq!((reason.as_str(), *bytes), ("event of 1000098 bytes has more than 500000 values", Some(1_000_098)));
+        assert_eq!(entry.seq(), 7);
+        assert!(entry.json().len() < 3 * HEAD);
+        let whole = many(MAX_JSON_VALUES);
+        assert_eq!(Entry::read(&whole).unwrap().json(), whole);
     }
 }

@@ -96,7 +96,7 @@ impl Child {
         self.handle.pid()
     }
 
-    /// The end of its stderr, without escape sequences.
+    /// The end of its stderr, without colours. Control characters stay: make them visible before you show it.
     pub fn stderr_tail(&self) -> String {
         self.stderr.tail()
     }

@@ -36,7 +36,7 @@ impl Stderr {
         Self { tail, reader }
     }
 
-    /// The end of the output, without escape sequences.
+    /// The end of the output, without colours. Control characters stay: make them visible before you show it.
     pub(crate) fn tail(&self) -> String {
         lock(&self.tail).text()
     }

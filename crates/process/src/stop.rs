@@ -55,7 +55,7 @@ pub struct Exit {
     pub code: Option<i32>,
     /// The signal that ended it, if any.
     pub signal: Option<i32>,
-    /// The end of its stderr, without escape sequences.
+    /// The end of its stderr, without colours. Control characters stay: make them visible before you show it.
     pub stderr_tail: String,
 }
 

@@ -9,6 +9,8 @@ use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
+use crate::wire::check;
+
 /// Time limit for an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Most requests that wait to be sent.
@@ -104,6 +106,7 @@ impl Elsewhere for Calls {
         let calls = self.clone();
         Box::pin(async move {
             let result = calls.ask(&SessionRequest::Call(call.clone())).await?;
+            check(result.get()).map_err(CallError::from)?;
             Ok(SessionReply::read(&call, result.get()).map_err(CallError::from)?)
         })
     }

@@ -18,7 +18,7 @@ use tokio_tungstenite::tungstenite::{self, Message};
 
 use crate::address::Way;
 use crate::attach::{Attach, AttachError};
-use crate::wire::{Frame, request};
+use crate::wire::{Frame, parse, request};
 
 /// Time limit for connecting and joining.
 const CONNECT: Duration = Duration::from_secs(15);
@@ -72,8 +72,7 @@ impl Line {
         loop {
             match self.hear().await.map_err(AttachError::Cut)? {
                 Frame::Answer { id: JOIN, answer: Ok(joined) } => {
-                    return serde_json::from_str(joined.get())
-                        .map_err(|error| AttachError::Unreadable(error.to_string()));
+                    return parse(joined.get()).map_err(|error| AttachError::Unreadable(error.to_string()));
                 }
                 Frame::Answer { id: JOIN, answer: Err(refusal) } => return Err(AttachError::NotJoined(refusal)),
                 Frame::Event(_) | Frame::Gap(_) | Frame::Answer { .. } | Frame::Other => {}

@@ -1,9 +1,11 @@
 //! The frames of `dialect=events` that we read and write. Pure.
 
+use multitap_event::{MAX_JSON_VALUES, has_more_values};
 use multitap_hub::{Entry, GapNotice, Refusal, SessionRequest};
 use serde::Deserialize;
+use serde::de::{DeserializeOwned, Error as _};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// An incoming frame.
 #[derive(Debug)]
@@ -19,38 +21,52 @@ pub(crate) enum Frame {
     Other,
 }
 
+/// Maximum number of values in a snapshot or a reply: a snapshot has all calls of a turn. Events have their own limit.
+const MOST_VALUES: usize = 4 * MAX_JSON_VALUES;
+
 /// The `error` of a response.
 #[derive(Deserialize)]
-struct Problem {
+struct Problem<'a> {
     #[serde(default)]
     message: String,
-    #[serde(default)]
-    data: Value,
+    #[serde(borrow, default)]
+    data: Option<&'a RawValue>,
 }
 
-impl From<Problem> for Refusal {
+impl From<Problem<'_>> for Refusal {
     /// A host of another version may send no code, or one that this version does not know.
-    fn from(problem: Problem) -> Self {
-        let data = match problem.data {
-            Value::Object(data) => data,
-            _ => Map::new(),
-        };
+    fn from(problem: Problem<'_>) -> Self {
+        let data = problem.data.and_then(|data| parse(data.get()).ok()).unwrap_or_default();
         Self::read(problem.message, data)
     }
 }
 
+/// Parses JSON of the other process in bounded memory.
+pub(crate) fn parse<T: DeserializeOwned>(json: &str) -> serde_json::Result<T> {
+    check(json)?;
+    serde_json::from_str(json)
+}
+
+/// Refuses JSON that would take too much memory.
+pub(crate) fn check(json: &str) -> serde_json::Result<()> {
+    if has_more_values(json, MOST_VALUES) {
+        return Err(serde_json::Error::custom(format_args!("it has more than {MOST_VALUES} values")));
+    }
+    Ok(())
+}
+
 #[derive(Deserialize)]
 struct Line<'a> {
-    #[serde(default)]
-    id: Option<Value>,
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
     #[serde(default)]
     method: Option<String>,
     #[serde(borrow, default)]
     params: Option<&'a RawValue>,
     #[serde(default)]
     result: Option<Box<RawValue>>,
-    #[serde(default)]
-    error: Option<Problem>,
+    #[serde(borrow, default)]
+    error: Option<Problem<'a>>,
 }
 
 impl Frame {
@@ -59,18 +75,32 @@ impl Frame {
         match (line.method.as_deref(), line.params) {
             (Some("event"), Some(params)) => return Entry::read(params.get()).map_or(Self::Other, Self::Event),
             (Some("replayGap"), Some(params)) => {
-                return serde_json::from_str(params.get()).map_or(Self::Other, Self::Gap);
+                return gap(params.get()).map_or(Self::Other, Self::Gap);
             }
             (Some(_), _) => return Self::Other,
             (None, _) => {}
         }
-        let Some(id) = line.id.as_ref().and_then(Value::as_u64) else { return Self::Other };
+        let Some(id) = line.id.and_then(|id| id.get().parse().ok()) else { return Self::Other };
         match (line.result, line.error) {
             (_, Some(problem)) => Self::Answer { id, answer: Err(problem.into()) },
             (Some(result), None) => Self::Answer { id, answer: Ok(result) },
             (None, None) => Self::Other,
         }
     }
+}
+
+/// A gap. One whose snapshot cannot be read has none, so the reader joins again.
+fn gap(json: &str) -> serde_json::Result<GapNotice> {
+    #[derive(Deserialize)]
+    struct Numbers {
+        #[serde(default)]
+        after: u64,
+        next: u64,
+    }
+    parse(json).or_else(|_| {
+        let Numbers { after, next } = serde_json::from_str(json)?;
+        Ok(GapNotice { after, next, snapshot: None })
+    })
 }
 
 pub(crate) fn request(id: u64, request: &SessionRequest) -> String {
@@ -106,17 +136,35 @@ mod tests {
                 );
             }
         }
-        let events = many("0,");
-        let Frame::Event(entry) = Frame::read(&format!(r#"{{"method":"event","params":{{"x":[{events}0],"seq":7}}}}"#))
+        let text = many("0,");
+        let Frame::Event(entry) = Frame::read(&format!(r#"{{"method":"event","params":{{"x":"{text}","seq":7}}}}"#))
         else {
             panic!("an event")
         };
-        assert_eq!((entry.seq(), entry.json().len()), (7, events.len() + r#"{"x":[0],"seq":7}"#.len()));
+        assert_eq!((entry.seq(), entry.json().len()), (7, text.len() + r#"{"x":"","seq":7}"#.len()));
         let many_keys: String = (0..200_000).map(|number| format!("\"k{number}\":1,")).collect();
         let gap = Frame::read(&format!(r#"{{"method":"replayGap","params":{{{many_keys}"next":5}}}}"#));
         assert!(matches!(gap, Frame::Gap(GapNotice { next: 5, .. })));
         let answer = Frame::read(&format!(r#"{{"id":1,"error":{{"code":1,"data":{{{many_keys}"x":1}}}}}}"#));
         assert!(matches!(answer, Frame::Answer { id: 1, answer: Err(_) }));
+    }
+
+    #[test]
+    fn many_values_are_not_held_in_memory() {
+        let many = "0,".repeat(MOST_VALUES);
+        let envelope = r#""id":"e","sessionId":"s","timestamp":"2026-01-01T00:00:00Z","seq":7,"type":"text""#;
+        let event = Frame::read(&format!(r#"{{"method":"event","params":{{{envelope},"x":[{many}0]}}}}"#));
+        let Frame::Event(entry) = event else { panic!("{event:?}") };
+        assert!(entry.json().contains(r#""type":"unrecognized""#) && entry.json().len() < 20_000);
+        let gap = format!(r#"{{"method":"replayGap","params":{{"after":1,"next":5,"snapshot":{{"x":[{many}0]}}}}}}"#);
+        assert!(matches!(Frame::read(&gap), Frame::Gap(GapNotice { after: 1, next: 5, snapshot: None })));
+        let error = format!(r#"{{"id":1,"error":{{"message":"no","data":{{"code":"noTurn","x":[{many}0]}}}}}}"#);
+        let Frame::Answer { id: 1, answer: Err(refusal) } = Frame::read(&error) else { panic!("an answer") };
+        assert_eq!(refusal, Refusal::Unknown { code: None, message: "no".to_owned() });
+        let id = format!(r#"{{"id":[{many}0],"result":1}}"#);
+        assert!(matches!(Frame::read(&id), Frame::Other));
+        let refused = parse::<Value>(&format!("[{many}0]")).unwrap_err();
+        assert_eq!(refused.to_string(), "it has more than 1000000 values");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The HTTP server: addresses, limits, shutdown. All doors share its router.
 
 mod bind;
+mod body_room;
 mod connection;
 mod peer;
 mod private;
@@ -15,13 +16,14 @@ use std::time::{Duration, SystemTime};
 
 use axum::Json;
 use axum::extract::Request;
-use axum::http::StatusCode;
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use multitap_hub::STUCK;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::body_room::BodyRoom;
 pub(crate) use self::connection::Seat;
 use self::connection::{Connections, Listener};
 use self::peer::{Identify, PeerCheck};
@@ -64,6 +66,9 @@ pub struct ServiceConfig {
 pub struct Limits {
     /// Maximum bytes of a request's body and of a WebSocket frame.
     pub body: usize,
+    /// Maximum bytes of all bodies that are in memory; further ones wait for as long as a body may pause, and then get
+    /// 503. Small bodies do not count: the number of connections bounds them.
+    pub bodies: usize,
     /// Maximum number of connections; further ones get 503.
     pub connections: usize,
     /// Time limit for the head of a request, and between requests.
@@ -80,6 +85,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             body: 16 * 1024 * 1024,
+            bodies: 256 * 1024 * 1024,
             connections: 1024,
             header_time: Duration::from_secs(30),
             body_pause: Duration::from_secs(30),
@@ -145,6 +151,13 @@ pub(crate) struct DoorState {
 pub(crate) struct Entrance {
     pub(crate) guard: Arc<Guard>,
     pub(crate) limits: Limits,
+    pub(crate) bodies: BodyRoom,
+}
+
+impl Entrance {
+    fn new(guard: Guard, limits: Limits) -> Self {
+        Self { guard: Arc::new(guard), limits, bodies: BodyRoom::new(limits.bodies) }
+    }
 }
 
 /// The door's data in the card.
@@ -159,7 +172,7 @@ impl DoorState {
     /// For a protocol that comes by no address, such as over stdio: its client is the user.
     pub(crate) fn without_address(host: Arc<dyn Host>, stop: CancellationToken) -> Self {
         let about = About { url: String::new(), extension_required: false, remote_agents: Vec::new() };
-        let entrance = Entrance { guard: Arc::new(Guard::private()), limits: Limits::default() };
+        let entrance = Entrance::new(Guard::private(), Limits::default());
         Self::new(host, entrance, about, stop, TaskTracker::new())
     }
 
@@ -204,7 +217,7 @@ impl OpenDoor {
         let Bound { listeners, addresses, url, guard } = bound(&config.host, config.port, config.access).await?;
         let connections = Connections::new(config.limits);
         let peers = PeerCheck::new(Arc::new(identify), &guard, &connections.tasks);
-        let entrance = Entrance { guard: Arc::new(guard), limits: config.limits };
+        let entrance = Entrance::new(guard, config.limits);
         let router = route::service(&entrance, path, service);
         for listener in listeners {
             connections.accept(listener, router.clone(), peers.clone());
@@ -285,7 +298,7 @@ fn take_in(listeners: Vec<Listener>, host: Arc<dyn Host>, guard: Guard, about: A
         Arc::new(move |peers| host.identify(peers))
     };
     let peers = PeerCheck::new(identify, &guard, &connections.tasks);
-    let entrance = Entrance { guard: Arc::new(guard), limits };
+    let entrance = Entrance::new(guard, limits);
     let (stop, tasks) = (connections.stop.clone(), connections.tasks.clone());
     let router = route::router(&Arc::new(DoorState::new(host, entrance, about, stop, tasks)));
     for listener in listeners {
@@ -297,6 +310,13 @@ fn take_in(listeners: Vec<Listener>, host: Arc<dyn Host>, guard: Guard, about: A
 /// An error as JSON, for failures before the protocol is known.
 pub(crate) fn problem(status: StatusCode, message: &str) -> Response {
     problem_with(status, message, Value::Null)
+}
+
+/// The answer to a request that there is no room for now.
+fn try_later(message: &str) -> Response {
+    let mut response = problem(StatusCode::SERVICE_UNAVAILABLE, message);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    response
 }
 
 /// Like [`problem`], with more fields.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::wire::Fields;
 use crate::codec::{Files, MOST_READ, NoFiles};
 use crate::diff;
-use crate::json::JsonFields as _;
+use crate::json::{JsonFields as _, present};
 
 /// The changes that an item reports. The text before and after is read from the disk.
 pub(super) fn of_item(item: &Fields, tool: &ToolId, files: &dyn Files) -> Vec<FileChange> {
@@ -107,10 +107,14 @@ fn by_diff(diff: &str) -> FileChangeType {
     }
 }
 
-/// The details of a question about changes.
-pub(super) fn details(changes: &[FileChange]) -> Details {
+/// The details of a question about changes. If it names none, they are what else the request has.
+pub(super) fn details(changes: &[FileChange], request: &Fields) -> Details {
     match changes {
-        [] => Details::Text { text: "Change files".to_owned(), arguments: Map::new() },
+        [] => {
+            let known = present(request.0.clone()).into_iter().filter(|(key, _)| !key.ends_with("Id"));
+            let text = "Codex did not say which files it would change, or how.".to_owned();
+            Details::Text { text, arguments: known.collect() }
+        }
         [one] => Details::FileEdit {
             file_path: one.file_path.clone(),
             before: one.before.clone(),
@@ -138,7 +142,7 @@ fn named_diff(change: &FileChange) -> Cow<'_, str> {
 }
 
 pub(super) fn title(changes: &[FileChange]) -> String {
-    let [first, rest @ ..] = changes else { return "Change files".to_owned() };
+    let [first, rest @ ..] = changes else { return "Change files that Codex did not name".to_owned() };
     let verb = match first.change_type {
         FileChangeType::Created => "Write",
         FileChangeType::Modified => "Edit",
@@ -171,7 +175,9 @@ mod tests {
             change("/w/empty", None, None),
             change("/w/b", None, Some("/w/c")),
         ];
-        let Details::FileEdit { diff: Some(diff), .. } = details(&changes) else { panic!("no diff") };
+        let Details::FileEdit { diff: Some(diff), .. } = details(&changes, &Fields::of(None)) else {
+            panic!("no diff")
+        };
         assert_eq!(diff, "--- a/w/a\n--- a/w/empty\n+++ b/w/empty\n--- a/w/c\n+++ b/w/b\n");
     }
 }

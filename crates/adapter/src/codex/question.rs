@@ -149,7 +149,7 @@ impl CodexCodec {
             tool_name: Some("apply_patch".to_owned()),
             title: change::title(changes),
             options: vec![once("Allow once"), always(option::PROCEED_ALWAYS, session), cancel("Deny")],
-            details: change::details(changes),
+            details: change::details(changes, params),
             reason: params.string("reason"),
             via: Via::Patch,
         }
@@ -204,7 +204,7 @@ impl CodexCodec {
         QuestionParts {
             tool_id: Some(tool),
             title: change::title(&changes),
-            details: change::details(&changes),
+            details: change::details(&changes, params),
             via: Via::Legacy,
             ..self.patch_question(params)
         }

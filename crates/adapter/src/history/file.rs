@@ -9,7 +9,7 @@ use multitap_event::Timestamp;
 use multitap_process::{Line, LineBuffer, MAX_LINE};
 use serde::Deserialize;
 
-use crate::line::repaired;
+use crate::line::{bounded, repaired};
 
 const READ: usize = 64 * 1024;
 /// Maximum number of bytes read to find out what a file is about.
@@ -30,7 +30,7 @@ pub(crate) fn lines_of(mut file: impl Read + Send + 'static) -> Lines {
     let lines = std::iter::from_fn(move || {
         loop {
             if let Some(line) = buffer.pop() {
-                return Some(Ok(line));
+                return Some(Ok(bounded(line)));
             }
             if over {
                 return None;

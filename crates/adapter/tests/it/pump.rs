@@ -113,6 +113,33 @@ async fn a_program_that_dies_in_a_turn_is_told_with_its_last_words() {
     assert_eq!((turn.status, end.reason), (TurnStatus::Interrupted, SessionEndReason::Failed));
 }
 
+/// The memory for a line grows with its values: 3.6 MB of small objects take some 500 MB.
+#[tokio::test]
+async fn a_line_of_many_values_is_unrecognized_and_the_next_one_is_read() {
+    let many = r#"printf '{"type":"assistant","message":{"content":['
+yes '{"a":1},' | head -n 450000 | tr -d '\n'
+echo '0]}}'
+"#;
+    let says = r#"echo '{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"done"}]}}'
+"#;
+    let fake = Fake::shell("many", &format!("{GREET}read -r line\n{TURN}{many}{says}{RESULT}")).unwrap();
+    let link = start(config(&fake)).await.unwrap();
+    link.commands.send(Command::Prompt(Prompt::text("go"))).await.unwrap();
+    let told = rest(link).await;
+    let unrecognized: Vec<_> = told
+        .iter()
+        .filter_map(|kind| match kind {
+            EventKind::Unrecognized { line, reason, bytes } => Some((line, reason, *bytes)),
+            _ => None,
+        })
+        .collect();
+    let [(line, reason, bytes)] = unrecognized.as_slice() else { panic!("{}", unrecognized.len()) };
+    assert!(line.starts_with(r#"{"type":"assistant","message":{"content":[{"a":1},"#) && line.len() == 4096);
+    assert_eq!(*reason, "line of 3600046 bytes has more than 250000 values");
+    assert_eq!(*bytes, Some(3_600_046));
+    assert!(told.iter().any(|kind| matches!(kind, EventKind::TextChunk(chunk) if chunk.content == "done")));
+}
+
 #[tokio::test]
 async fn a_prompt_that_nobody_took_up_still_has_a_turn() {
     let dies = Fake::shell("dies", &format!("{GREET}read -r line\nexit 3\n")).unwrap();

@@ -5,7 +5,12 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use multitap_event::{MAX_JSON_VALUES, has_more_values};
 use multitap_process::{Child, Exit, Line, Lines, Patience};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::json;
+use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf, split};
 
 /// Capacity of the pipe, each way.
@@ -16,6 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const SHOWN: usize = 200;
 /// Maximum number of characters of stderr that an error repeats, from its end.
 const LAST_WORDS: usize = 1000;
+/// JSON-RPC's code for a request that failed.
+const INTERNAL_ERROR: i32 = -32603;
 
 /// Connects to a server in this process. A clone connects to the same server.
 #[derive(Clone)]
@@ -75,6 +82,13 @@ pub(super) async fn carry(mut child: Child, pipe: DuplexStream, noise: StrayOutp
 async fn outward(stdout: &mut Lines<impl AsyncRead + Unpin>, mut to_us: WriteHalf<DuplexStream>, noise: &StrayOutput) {
     while let Ok(Some(line)) = stdout.next().await {
         match line {
+            Line::Text(line) if has_more_values(&line, MAX_JSON_VALUES) => {
+                tracing::warn!(target: "mcp", bytes = line.len(), "a message of an MCP server has too many values");
+                let Some(refusal) = refusal(&line) else { continue };
+                if to_us.write_all(format!("{refusal}\n").as_bytes()).await.is_err() {
+                    return;
+                }
+            }
             Line::Text(line) if line.trim_start().starts_with(['{', '[']) => {
                 if to_us.write_all(format!("{line}\n").as_bytes()).await.is_err() {
                     return;
@@ -87,6 +101,20 @@ async fn outward(stdout: &mut Lines<impl AsyncRead + Unpin>, mut to_us: WriteHal
             }
         }
     }
+}
+
+/// An error in place of a response that would take too much memory, so that its request fails at once.
+fn refusal(line: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Response<'a> {
+        #[serde(borrow)]
+        id: &'a RawValue,
+        method: Option<IgnoredAny>,
+    }
+
+    let Ok(Response { id, method: None }) = serde_json::from_str(line) else { return None };
+    let message = format!("the answer of the server has more than {MAX_JSON_VALUES} values");
+    Some(json!({ "jsonrpc": "2.0", "id": id, "error": { "code": INTERNAL_ERROR, "message": message } }).to_string())
 }
 
 async fn inward(from_us: ReadHalf<DuplexStream>, stdin: &mut multitap_process::Stdin) {
@@ -111,4 +139,31 @@ pub(super) fn ended(exit: &Exit) -> String {
 pub(super) fn last_words(exit: &Exit) -> String {
     let surplus = exit.stderr_tail.chars().count().saturating_sub(LAST_WORDS);
     exit.stderr_tail.chars().skip(surplus).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_response_of_many_values_becomes_an_error_and_other_messages_are_left_out() {
+        let many = "{},".repeat(MAX_JSON_VALUES);
+        let output = format!(
+            "{{\"method\":\"x\",\"params\":[{many}0]}}\n{{\"result\":[{many}0],\"id\":7}}\n{{\"id\":8,\"result\":{{}}}}\n"
+        );
+        let (to_us, mut ours) = tokio::io::duplex(PIPE);
+        let (_, to_us) = split(to_us);
+        let noise = StrayOutput::default();
+        outward(&mut Lines::new(output.as_bytes()), to_us, &noise).await;
+        let mut heard = String::new();
+        ours.read_to_string(&mut heard).await.unwrap();
+        let error = r#"{"code":-32603,"message":"the answer of the server has more than 250000 values"}"#;
+        assert_eq!(
+            heard,
+            format!("{{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{error}}}\n{{\"id\":8,\"result\":{{}}}}\n")
+        );
+        assert_eq!(noise.words(), "");
+    }
 }

@@ -6,7 +6,7 @@
 use std::io::{self, BufWriter, Read as _, StdoutLock, Write as _};
 
 use anyhow::Context as _;
-use multitap_adapter::{Codec, End, Step, drafts};
+use multitap_adapter::{Codec, End, decode_line, drafts};
 use multitap_event::{Draft, EventKind, SessionId, Timestamp};
 use multitap_process::{Line, LineBuffer, MAX_LINE};
 
@@ -72,19 +72,11 @@ impl Decoder {
 
     fn line(&mut self, line: Line) -> io::Result<()> {
         let now = Timestamp::now();
-        match line {
-            Line::Text(text) if text.trim().is_empty() => Ok(()),
-            Line::Text(text) => {
-                self.log.learn_from_line(&text);
-                let step = self.codec.decode(&text, now);
-                self.log.tell(drafts(step, Some(&text), self.keep_raw, now))
-            }
-            Line::TooLong { head, bytes } => {
-                let reason = format!("line of {bytes} bytes is longer than {MAX_LINE} bytes");
-                let step = Step::event(EventKind::Unrecognized { line: head, reason, bytes: Some(bytes) });
-                self.log.tell(drafts(step, None, self.keep_raw, now))
-            }
+        let (step, text) = decode_line(&mut *self.codec, line, now);
+        if let Some(text) = &text {
+            self.log.learn_from_line(text);
         }
+        self.log.tell(drafts(step, text.as_deref(), self.keep_raw, now))
     }
 }
 

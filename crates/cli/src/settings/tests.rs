@@ -125,6 +125,19 @@ fn unknown_keys_are_named_and_wrong_types_stop() {
 }
 
 #[test]
+fn very_many_unknown_keys_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("settings.json");
+    let keys: Vec<String> = (0..50_000).map(|number| format!("\"k{number}\":1")).collect();
+    std::fs::write(&file, format!("{{{}}}", keys.join(","))).unwrap();
+    let mut settings = Settings::default();
+    settings.read(&file, Source::User).unwrap();
+    assert_eq!(settings.warnings.len(), 21);
+    assert!(settings.warnings[19].contains("'k19'"), "{:?}", settings.warnings);
+    assert_eq!(settings.warnings[20], format!("{}: 49980 more warnings", file.display()));
+}
+
+#[test]
 fn comments_and_trailing_commas_are_no_part_of_the_value() {
     for (text, expected) in [
         ("{\n// hello\n\"a\": 1, /* é, \" */ \"b\": [1, 2, /* x */ ], // end\n}", json!({"a": 1, "b": [1, 2]})),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use multitap_event::{AgentError, ApprovalMode, ClientId, LaunchError, PromptId, Refused, SessionId};
+use multitap_event::{ApprovalMode, ClientId, LaunchError, PromptId, Refused, SessionId, Unsupported};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -153,7 +153,14 @@ impl From<JournalError> for Refusal {
 
 impl From<LaunchError> for Refusal {
     fn from(error: LaunchError) -> Self {
-        Self::AgentFailed { message: AgentError::from(error).message }
+        match error {
+            LaunchError::Unsupported(Unsupported { setting, why, agent }) => {
+                // A request has no dashes before its settings.
+                let setting = setting.trim_start_matches('-').to_owned().into();
+                Self::InvalidSetting { setting, why: format!("{agent} cannot honour it: {why}") }
+            }
+            LaunchError::Agent(error) => Self::AgentFailed { message: error.message },
+        }
     }
 }
 
@@ -170,9 +177,18 @@ impl From<OpenError> for Refusal {
 
 #[cfg(test)]
 mod tests {
+    use multitap_event::AgentType;
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_setting_that_an_agent_does_not_support_is_the_clients_mistake() {
+        let unsupported = Unsupported::new(AgentType::Builtin, "--model", "unknown provider 'nope'");
+        let refusal = Refusal::from(LaunchError::from(unsupported));
+        assert_eq!(refusal.data()["code"], "invalidSetting");
+        assert_eq!(refusal.to_string(), "model: builtin cannot honour it: unknown provider 'nope'");
+    }
 
     #[test]
     fn a_code_of_another_version_keeps_its_message() {

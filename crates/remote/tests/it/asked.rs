@@ -49,7 +49,7 @@ async fn everything_is_asked_there() {
     let Refusal::Answer(Refused::AlreadySettled(ruling)) = late else { panic!("{late}") };
     assert_eq!((ruling.settled_by.client.as_str(), ruling.kind.allows()), ("ann", true));
     let unknown = session.decide(Decide::new(&"p".into(), option::CANCEL), me.clone()).await;
-    assert_eq!(unknown, Err(Refused::UnknownQuestion { question: "p".into() }.into()));
+    assert_eq!(unknown, Err(Refused::UnknownQuestion { question: "p".into(), open: Vec::new() }.into()));
     assert!(matches!(stage.hears().await, Command::Decide(_)));
     session.cancel(me.clone()).await.unwrap();
     assert_eq!(stage.hears().await, Command::Cancel);

@@ -135,7 +135,7 @@ pub(crate) fn every_refusal() -> Vec<Refusal> {
         Refusal::InvalidParams { message: message() },
         Refusal::UnknownMethod { message: message() },
         Refusal::Unknown { code: Some("ofTomorrow".to_owned()), message: message() },
-        Refused::UnknownQuestion { question: question() }.into(),
+        Refused::UnknownQuestion { question: question(), open: vec![question()] }.into(),
         Refused::NotOffered { question: question(), option: option(), offered: offered() }.into(),
         Refused::DoesNotFit { question: question(), why: message() }.into(),
         Refused::EditRefused { question: question(), why: message(), offered: offered() }.into(),

@@ -37,7 +37,7 @@ pub(crate) async fn call(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let mut response = answer(&door, caller, &params, &headers, &body).await;
+    let mut response = answer(&door, caller, &params, &headers, body).await;
     if uses_extension(&headers) {
         for name in &EXTENSIONS {
             response.headers_mut().insert(name, HeaderValue::from_static(devtool::URI));
@@ -46,7 +46,7 @@ pub(crate) async fn call(
     response
 }
 
-async fn answer(door: &Shared, caller: Caller, params: &Params, headers: &HeaderMap, body: &[u8]) -> Response {
+async fn answer(door: &Shared, caller: Caller, params: &Params, headers: &HeaderMap, body: Bytes) -> Response {
     let version = version(headers);
     let fallback = version.as_ref().ok().copied().flatten().unwrap_or(Dialect::V0_3);
     if !is_json(headers) {
@@ -54,7 +54,10 @@ async fn answer(door: &Shared, caller: Caller, params: &Params, headers: &Header
         let error = Error::new(ErrorKind::ContentTypeNotSupported, why);
         return refuse(fallback, &RequestId::Null, &error);
     }
-    let rpc::Request { id, method, params: given } = match rpc::Request::read(body) {
+    let read = rpc::Request::read(&body);
+    // A call may last as long as a turn.
+    drop(body);
+    let rpc::Request { id, method, params: given } = match read {
         Ok(request) => request,
         Err(Invalid { id, fault }) => return refuse(fallback, &id, &fault.into()),
     };
@@ -119,11 +122,14 @@ pub(crate) async fn execute_command(
     if !is_json(&headers) {
         return wrong("a command is sent as Content-Type: application/json".to_owned());
     }
-    let body = match multitap_a2a::json::parse(&body) {
-        Ok(body) => body,
+    let parsed = multitap_a2a::json::parse(&body);
+    // The command may last long.
+    drop(body);
+    let parsed = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => return wrong(format!("not valid JSON: {error}")),
     };
-    let execute = match devtool::coder::read_command(&body) {
+    let execute = match devtool::coder::read_command(&parsed) {
         Ok(execute) => execute,
         Err(error) => return wrong(error.message),
     };

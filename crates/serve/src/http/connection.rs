@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -27,7 +26,7 @@ use tokio_util::task::TaskTracker;
 use super::peer::{self, PeerCheck, Visitor};
 #[cfg(unix)]
 use super::private::is_same_user;
-use super::{Limits, problem};
+use super::{Limits, try_later};
 use crate::host::PeerIdentity;
 
 /// From this size on the head of a request is too large, if it is incomplete by then.
@@ -250,8 +249,5 @@ async fn turn_away(stream: impl Stream, reason: fn() -> Response) {
 }
 
 fn too_many() -> Response {
-    let message = "too many connections: try again later";
-    let mut response = problem(StatusCode::SERVICE_UNAVAILABLE, message);
-    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
-    response
+    try_later("too many connections: try again later")
 }

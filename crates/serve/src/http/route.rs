@@ -1,6 +1,6 @@
 //! The routes, and what applies to every response: the guard, limits, headers, logging.
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{DefaultBodyLimit, FromRequest as _, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
@@ -13,7 +13,7 @@ use tower_http::timeout::TimeoutBody;
 use tracing::Instrument as _;
 
 use super::connection::HEAD;
-use super::{Entrance, Shared, problem};
+use super::{Entrance, Shared, problem, try_later};
 use crate::guard::{self, Caller};
 use crate::{a2a, ws};
 
@@ -110,14 +110,17 @@ async fn bounded(State(entrance): State<Entrance>, request: Request, next: Next)
         let why = format!("the head of a request has at most {HEAD} bytes");
         return problem(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, &why);
     }
-    let length = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    if length.is_some_and(|length: u64| length > limits.body as u64) {
+    let length = request.body().size_hint().upper().unwrap_or(limits.body as u64);
+    let Some(length) = usize::try_from(length).ok().filter(|length| *length <= limits.body) else {
         return too_large(limits.body);
-    }
+    };
+    let Ok(room) = timeout(limits.body_pause, entrance.bodies.reserve(length)).await else {
+        return try_later("too many large requests at a time: try again later");
+    };
     let (head, body) = request.into_parts();
     let body = Request::from_parts(head.clone(), Body::new(TimeoutBody::new(limits.body_pause, body)));
     match timeout(limits.body_time, Bytes::from_request(body, &())).await {
-        Ok(Ok(body)) => next.run(Request::from_parts(head, body.into())).await,
+        Ok(Ok(body)) => next.run(Request::from_parts(head, room.hold(body).into())).await,
         // It named no length.
         Ok(Err(error)) if error.status() == StatusCode::PAYLOAD_TOO_LARGE => too_large(limits.body),
         Ok(Err(error)) => problem(error.status(), &error.body_text()),

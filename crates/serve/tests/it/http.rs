@@ -215,6 +215,36 @@ async fn who_lets_a_body_drip_is_not_waited_for() {
     assert!((400..600).contains(&answer.status), "{answer:#?}");
 }
 
+/// The connections bound only small bodies: all large ones together have a limit of their own.
+#[tokio::test]
+async fn large_bodies_wait_for_room_and_then_are_refused() {
+    let (body_pause, body_time) = (Duration::from_millis(300), Duration::from_millis(1500));
+    let limits = Limits { bodies: 150_000, body_pause, body_time, ..Limits::default() };
+    let door = try_open(config("localhost", Access::default(), limits)).await.unwrap();
+    let port = port(&door);
+    let head =
+        |bytes: usize| format!("POST /nowhere HTTP/1.1\r\nHost: localhost:{port}\r\nContent-Length: {bytes}\r\n\r\n");
+    let large = format!("{}{}", head(100_000), "x".repeat(100_000));
+    let mut slow = Line::to(port).await;
+    slow.send(&head(100_000)).await;
+    let others = async {
+        sleep(Duration::from_millis(100)).await;
+        let mut refused = Line::to(port).await;
+        refused.send(&head(100_000)).await;
+        let refused = refused.first().await;
+        assert_eq!(refused.status, 503, "{refused:#?}");
+        assert_eq!(refused.json()["error"]["message"], "too many large requests at a time: try again later");
+        let mut small = Line::to(port).await;
+        small.send(&format!("{}{}", head(1000), "x".repeat(1000))).await;
+        assert_eq!(small.first().await.status, 404, "a small one needs no room");
+    };
+    let (slow, ()) = tokio::join!(slow.first_while_sending(" ", Duration::from_millis(50)), others);
+    assert_eq!(slow.status, 408, "{slow:#?}");
+    let mut next = Line::to(port).await;
+    next.send(&large).await;
+    assert_eq!(next.first().await.status, 404, "there is room again");
+}
+
 /// A query may hold a token or a name: it is in no log, at any level.
 #[tokio::test]
 async fn a_query_is_not_logged() {

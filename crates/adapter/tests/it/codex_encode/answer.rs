@@ -73,6 +73,21 @@ fn answers_to_a_patch_of_several_files() {
     insta::assert_snapshot!(answers(&[started(&item)], &request, &[]));
 }
 
+/// Without its item, a request has neither paths nor diffs.
+#[test]
+fn a_patch_without_its_item_says_that_the_files_are_unknown() {
+    let request = json!({ "method": "item/fileChange/requestApproval", "id": 1, "params": { "threadId": "t1", "turnId": "turn1", "itemId": "c9", "reason": "write outside", "grantRoot": "/etc" } });
+    let mut codec = in_a_turn();
+    let asked = question(codec.decode(&request.to_string(), now()));
+    assert_eq!(asked.title, "Change files that Codex did not name");
+    let details = json!({
+        "type": "text",
+        "text": "Codex did not say which files it would change, or how.",
+        "arguments": { "reason": "write outside", "grantRoot": "/etc" },
+    });
+    assert_eq!(serde_json::to_value(&asked.details).unwrap(), details);
+}
+
 #[test]
 fn answers_to_an_mcp_tool() {
     let item = json!({ "type": "mcpToolCall", "id": "c1", "server": "tiny", "tool": "echo", "arguments": { "message": "hi" }, "status": "inProgress" });

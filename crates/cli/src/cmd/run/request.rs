@@ -1,7 +1,7 @@
 //! Parses a line of `--input-format stream-json`.
 
 use multitap_client::{Refusal, SessionCall};
-use multitap_event::{AgentError, AgentErrorKind, Image, Prompt};
+use multitap_event::{AgentError, AgentErrorKind, Image, MAX_JSON_VALUES, Prompt, has_more_values};
 use serde_json::{Map, Value};
 
 use crate::words::head;
@@ -34,6 +34,10 @@ impl BadLine {
 
 pub(super) fn parse(line: &str) -> Result<SessionCall, BadLine> {
     let bad = |kind, why: String| BadLine::new(kind, why, line);
+    if has_more_values(line, MAX_JSON_VALUES) {
+        let why = format!("a line of the input has more than {MAX_JSON_VALUES} values");
+        return Err(bad(AgentErrorKind::ProtocolError, why));
+    }
     let value: Value = serde_json::from_str(line)
         .map_err(|error| bad(AgentErrorKind::JsonParseError, format!("a line of the input is not JSON: {error}")))?;
     call(value).map_err(|why| bad(AgentErrorKind::ProtocolError, why))
@@ -182,6 +186,8 @@ mod tests {
             assert!(bad.why.contains(why), "{line}: {}", bad.why);
             assert_eq!(bad.line, line);
         }
+        let many = format!("{{\"type\":\"prompt\",\"x\":[{}0]}}", "{},".repeat(MAX_JSON_VALUES));
+        assert_eq!(parse(&many).expect_err("many").why, "a line of the input has more than 250000 values");
         let long = format!("{{\"type\":\"{}", "é".repeat(5000));
         let quoted = parse(&long).expect_err("long").line;
         assert!(quoted.len() < 2100 && quoted.ends_with('…'), "{}", quoted.len());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use multitap_event::{ClientRef, Door as Way, Timestamp, visible_line};
-use multitap_hub::{Journal as _, Reach, Session, SessionRecord};
+use multitap_hub::{Journal as _, Reach, Refusal, Session, SessionRecord};
 use multitap_remote::{Address, Attach, AttachError, Way as Road};
 use multitap_store::Store;
 use multitap_tui::{DetachedHost, ScreenExit, ScreenOptions, TerminalLease};
@@ -148,6 +148,11 @@ fn say_how_it_is(session: &Session) {
 
 pub(crate) fn not_attached(error: AttachError) -> Problem {
     let hint = match &error {
+        AttachError::NotJoined(Refusal::NoSession) => {
+            let why = "this host has many sessions. To join one: multitap attach URL/?session=ID. To list them, on the \
+                       host's machine: multitap attach";
+            return Problem::new(Exit::Failed, why);
+        }
         AttachError::Refused { status: 401, .. } => "; set it in MULTITAP_TOKEN",
         AttachError::NotJoined(_) => "; for a host of many sessions the address is URL/?session=ID",
         _ => "",
@@ -221,4 +226,15 @@ fn stated(one: &Running) -> Value {
         stated.extend(more.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
     }
     stated
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_of_many_sessions_says_how_to_name_one() {
+        let problem = not_attached(AttachError::NotJoined(Refusal::NoSession)).to_string();
+        assert!(problem.contains("multitap attach URL/?session=ID") && !problem.contains("session/join"), "{problem}");
+    }
 }

@@ -85,7 +85,7 @@ impl SessionTask {
     /// Has the agent judge an edited answer. The question stays open meanwhile.
     fn review(&mut self, decide: Decide, by: ClientRef, reply: Reply<SessionReply>) {
         let Some(question) = self.state.questions.question(&decide.question_id).cloned().map(Box::new) else {
-            let unknown = Refused::UnknownQuestion { question: decide.question_id };
+            let unknown = self.state.questions.unknown(decide.question_id);
             return self.reply(reply, Err(unknown.into()));
         };
         if self.reviews.0.len() >= REVIEWS {
