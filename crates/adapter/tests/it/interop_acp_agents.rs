@@ -1,6 +1,7 @@
 //! With further real ACP agents: opencode, and Codex behind the protocol. Each has its own habits within ACP.
 
 use std::fs;
+use std::time::Duration;
 
 use multitap_event::{
     AgentErrorKind, AgentKind, Command, Decide, Details, EventKind, FileChangeType, LaunchError, Mode, Resume,
@@ -81,6 +82,8 @@ impl Habits {
     fn config(&self, place: &Place) -> SessionConfig {
         let command = (self.command)(&place.program().display().to_string());
         SessionConfig {
+            // opencode takes ten seconds on a quiet machine.
+            start_timeout: Duration::from_secs(120),
             agent: AgentKind::Acp { command },
             program: None,
             mode: self.mode.map(|mode| Mode::Native(mode.to_owned())),
