@@ -193,12 +193,15 @@ fn switch_to(client: &mut Client, session: &str, mode: &str) {
 /// One that the agent offers, and answers without its model.
 pub(super) fn a_slash_command_runs(meeting: &Meeting) {
     let command = meeting.place.agent.local_command();
-    let Some(name) = command.strip_prefix('/') else { return }; // it offers none
+    let Some(words) = command.strip_prefix('/') else { return }; // it offers none
+    let (name, sub) = words.split_once(' ').unwrap_or((words, ""));
     let (mut client, _, session) = meeting.client();
     let mut told = client.until("commands", |message| update_of(message, "available_commands_update").is_some());
     let last = told.pop().unwrap();
     let offered = update_of(&last, "available_commands_update").unwrap()["availableCommands"].as_array().unwrap();
-    assert!(offered.iter().any(|offered| offered["name"] == name), "there is no {name}: {offered:#?}");
+    let found = offered.iter().find(|offered| offered["name"] == name);
+    let found = found.unwrap_or_else(|| panic!("there is no {name}: {offered:#?}"));
+    assert!(found["input"]["hint"].as_str().unwrap_or_default().contains(sub), "{found:#}");
     let told = turn(&mut client, &session, command);
     assert!(!text(&told, SAID).is_empty(), "{told:#?}");
     assert!(meeting.place.model.conversation().is_empty(), "answered without the model");
