@@ -202,6 +202,9 @@ fn a_client_that_leaves_during_a_call_leaves_no_task_behind() {
 #[test]
 fn the_tools_of_three_agents_are_listed_soon() {
     const SOON: Duration = Duration::from_millis(150);
+    /// In KiB, as docs/bridge.md promises it. How much of the program file is mapped depends on how it was built.
+    #[cfg(target_os = "linux")]
+    const OWN: u64 = 8 * 1024;
     let scene = Scene::bare();
     let hosts = [host(&scene), host(&scene), host(&scene)];
     let list = json!(
@@ -220,9 +223,8 @@ fn the_tools_of_three_agents_are_listed_soon() {
         best = best.min(begun.elapsed());
         assert!(["a", "b", "c"].iter().all(|name| tools.contains(&format!("{name}_sendMessage"))), "{tools:?}");
         if best < SOON {
-            // What the program itself takes: how much of its code is in memory depends on how it was built.
             #[cfg(target_os = "linux")]
-            assert!(own_memory(client.live.pid()) < 15 * 1024, "{} KiB", own_memory(client.live.pid()));
+            assert!(own_memory(client.live.pid()) < OWN, "{} KiB", own_memory(client.live.pid()));
             return;
         }
     }
