@@ -10,7 +10,7 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -19,11 +19,18 @@ use crate::pending::Pending;
 use crate::registry::{Registry, retry_after};
 use crate::remote::{Origin, RemoteAgent, Status};
 use crate::run::Runs;
-use crate::server::Handler;
+use crate::server::{Client, Handler};
+use crate::watched::Watched;
 use multitap_event::A2aServer;
 
 /// Interval at which agents are checked for a new attempt.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// How long after the end of its input a client still gets answers: it may have sent its last request and be reading.
+pub(crate) const GRACE: Duration = Duration::from_secs(1);
+
+/// How long remote agents may take to cancel the tasks of a client that left.
+const LEAVE_LIMIT: Duration = Duration::from_secs(1);
 
 /// The most clients over HTTP at a time.
 const MOST_CLIENTS: usize = 256;
@@ -74,6 +81,10 @@ pub struct Bridge {
     pub(crate) runs: Runs,
     pub(crate) pending: Pending,
     pub(crate) tasks: TaskTracker,
+    /// The calls of clients on streams.
+    pub(crate) calls: TaskTracker,
+    /// Cancelled first at the end: these calls are given up.
+    pub(crate) leave: CancellationToken,
     pub(crate) stop: CancellationToken,
 }
 
@@ -104,6 +115,8 @@ impl Bridge {
             runs: Runs::default(),
             pending: Pending::default(),
             tasks: TaskTracker::new(),
+            calls: TaskTracker::new(),
+            leave: CancellationToken::new(),
             stop: CancellationToken::new(),
         }
     }
@@ -145,15 +158,21 @@ impl Bridge {
         loaded
     }
 
-    /// Serves one client on a pair of streams until it leaves.
+    /// Serves one client on a pair of streams until it leaves. Calls that it left behind are given up, which cancels
+    /// their tasks: nobody else could see them.
     pub async fn serve<R, W>(&self, read: R, write: W) -> Result<(), ServeError>
     where
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let handler = Handler::new(self.clone(), None);
-        match handler.serve((read, write)).await {
-            Ok(client) => client.waiting().await.map(drop).map_err(ServeError::Broken),
+        let left = self.leave.child_token();
+        let handler = Handler::new(self.clone(), Client::Streams { left: left.clone() });
+        match handler.serve((Watched::new(read, left.clone()), write)).await {
+            Ok(client) => tokio::select! {
+                ended = client.waiting() => ended.map(drop).map_err(ServeError::Broken),
+                // It would wait longer for calls that are still open.
+                () = async { left.cancelled().await; sleep(GRACE + LEAVE_LIMIT).await } => Ok(()),
+            },
             // The client left before it sent anything.
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
             Err(error) => Err(ServeError::Begin(Box::new(error))),
@@ -172,15 +191,21 @@ impl Bridge {
             if Arc::strong_count(&client) > MOST_CLIENTS {
                 return Err(io::Error::other(format!("there are {MOST_CLIENTS} clients already")));
             }
-            Ok(Handler::new(bridge.clone(), Some(client.clone())))
+            Ok(Handler::new(bridge.clone(), Client::Http { _counted: client.clone() }))
         };
         let mut sessions = LocalSessionManager::default();
         sessions.session_config.keep_alive = Some(self.options.idle);
         StreamableHttpService::new(handler, sessions.into(), config)
     }
 
-    /// Ends the bridge's own work. Remote tasks go on.
+    /// Ends the bridge's own work. Open calls of clients on streams are given up, which cancels their tasks if the agents
+    /// are quick. Other remote tasks go on.
     pub async fn close(&self) {
+        self.leave.cancel();
+        self.calls.close();
+        if timeout(LEAVE_LIMIT, self.calls.wait()).await.is_err() {
+            tracing::debug!("tasks of open calls were not cancelled in time");
+        }
         self.stop.cancel();
         self.runs.close().await;
         self.tasks.close();

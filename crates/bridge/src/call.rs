@@ -2,6 +2,8 @@
 //! to show it to its user: by a request, or by the result of the call.
 
 use std::collections::BTreeMap;
+use std::future::pending;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +17,7 @@ use rmcp::model::{
 };
 use rmcp::service::{PeerRequestOptions, RequestContext, RequestHandle};
 use serde_json::{Map, Value, json};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::argument::{self, ArtifactArguments, ListArguments, LoadAgent, SendArguments, TaskArguments, UnloadAgent};
 use crate::ask::{self, Reply};
@@ -38,6 +40,8 @@ const CANCEL_LIMIT: Duration = Duration::from_secs(5);
 const TAKE_BACK_LIMIT: Duration = Duration::from_secs(1);
 /// How long after a dialog was closed a client may take to say that it gave up the whole call.
 const DISMISSAL: Duration = Duration::from_millis(500);
+/// Interval at which a task is looked at while the user is asked: somebody else may answer its question.
+const ANSWERED_LOOK: Duration = Duration::from_secs(2);
 /// First delay between two looks at a task that nobody follows; doubled each time.
 const FIRST_LOOK: Duration = Duration::from_millis(250);
 const LONGEST_LOOK: Duration = Duration::from_secs(5);
@@ -74,6 +78,15 @@ enum Settled {
     Answer(Box<Message>),
     /// The client cancelled the call while the user was asked.
     Cancelled,
+}
+
+/// What came of a question to the user.
+enum Asked {
+    Replied(Reply),
+    /// Somebody else answered it, such as the person at the agent's own terminal.
+    AnsweredElsewhere,
+    /// The client cannot ask, or cancelled the call.
+    Unanswered,
 }
 
 /// The message of a `sendMessage` call, unless the user declined to answer.
@@ -122,6 +135,16 @@ impl Bridge {
         match agent.status() {
             Status::Ready(client) => Ok(client),
             Status::Down { why, .. } => Err(format!("it cannot be reached: {why}")),
+        }
+    }
+
+    /// Cancels the task whose question nobody will answer.
+    pub(crate) async fn abandon(&self, handle: &str) {
+        let Some(Waiting { agent, task_id: Some(task), .. }) = self.pending.abandon(handle) else { return };
+        if let Status::Ready(client) = agent.status()
+            && !matches!(timeout(CANCEL_LIMIT, client.cancel(&task)).await, Ok(Ok(_)))
+        {
+            tracing::debug!(agent = %agent.entry.address(), "the task of an open question was not cancelled");
         }
     }
 
@@ -252,40 +275,55 @@ impl Call<'_> {
             if matches!(end, RunEnd::Failed(_)) {
                 self.look_again();
             }
-            message = match self.settle(id, &collected, &end, questions, reporter).await {
+            message = match self.settle(id, collected, end, &mut questions, reporter).await {
                 Settled::Result(response) => return *response,
                 Settled::Cancelled => return self.give_up(&run).await.into(),
                 Settled::Answer(answer) => *answer,
             };
-            questions -= 1;
         }
     }
 
-    /// Puts the agent's question to the user, or makes the result of the call. `questions` is how many may still be
+    /// Puts the agent's questions to the user, or makes the result of the call. `questions` is how many may still be
     /// asked.
     async fn settle(
         &self,
         id: Option<&str>,
-        collected: &Collected,
-        end: &RunEnd,
-        questions: usize,
+        mut collected: Collected,
+        mut end: RunEnd,
+        questions: &mut usize,
         reporter: &mut Reporter,
     ) -> Settled {
-        let result = |returned| Settled::Result(Box::new(self.result(id, collected, returned).into()));
-        let question = collected.question().filter(|_| *end == RunEnd::Done && questions > 0);
-        let Some(question) = question else { return result(returned(collected, end)) };
-        let Some(form) = ask::form(&self.name, &self.agent, &question) else {
-            return result(Returned::Ended(end));
-        };
-        match self.elicitation() {
-            Elicitation::None => result(Returned::Ended(end)),
-            Elicitation::Result => Settled::Result(Box::new(self.ask_by_result(id, collected, question, form).into())),
-            Elicitation::Request => match self.ask(&question, form, reporter).await {
-                Some(Reply::Answer(answer)) => Settled::Answer(Box::new(self.answer(*answer, collected))),
-                Some(Reply::Declined) => result(Returned::Declined),
-                None if self.context.ct.is_cancelled() => Settled::Cancelled,
-                None => result(Returned::Ended(end)),
-            },
+        loop {
+            let result = |returned| Settled::Result(Box::new(self.result(id, &collected, returned).into()));
+            let question = collected.question().filter(|_| end == RunEnd::Done && *questions > 0);
+            let Some(question) = question else { return result(returned(&collected, &end)) };
+            let Some(form) = ask::form(&self.name, &self.agent, &question) else {
+                return result(Returned::Ended(&end));
+            };
+            match self.elicitation() {
+                Elicitation::None => return result(Returned::Ended(&end)),
+                Elicitation::Result => {
+                    return Settled::Result(Box::new(self.ask_by_result(id, &collected, question, form).into()));
+                }
+                Elicitation::Request => {}
+            }
+            *questions -= 1;
+            match self.ask(&collected, &question, form, reporter).await {
+                Asked::Replied(Reply::Answer(answer)) => {
+                    return Settled::Answer(Box::new(self.answer(*answer, &collected)));
+                }
+                Asked::Replied(Reply::Declined) => return result(Returned::Declined),
+                Asked::Unanswered if self.context.ct.is_cancelled() => return Settled::Cancelled,
+                Asked::Unanswered => return result(Returned::Ended(&end)),
+                Asked::AnsweredElsewhere => {}
+            }
+            // The task goes on without a message of ours.
+            let task_id = collected.task_id.clone().unwrap_or_default();
+            (collected, end) = match self.rest(&task_id, None, true, reporter).await {
+                Ok(Some(collected)) => (collected, RunEnd::Done),
+                Ok(None) => return Settled::Cancelled,
+                Err(why) => return Settled::Result(Box::new(result::remote_error(&self.name, &why).into())),
+            };
         }
     }
 
@@ -403,39 +441,73 @@ impl Call<'_> {
         }
     }
 
-    /// Asks the user; `None` if that was not possible.
-    async fn ask(&self, question: &Question, form: ElicitRequestParams, reporter: &mut Reporter) -> Option<Reply> {
+    /// Asks the user what the agent asks.
+    async fn ask(
+        &self,
+        collected: &Collected,
+        question: &Question,
+        form: ElicitRequestParams,
+        reporter: &mut Reporter,
+    ) -> Asked {
         let request = ServerRequest::ElicitRequest(ElicitRequest::new(form));
         let sent = self.context.peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
         let cannot = |error: &dyn std::fmt::Display| {
             tracing::debug!(agent = %self.name, %error, "the client cannot ask its user");
-            None
+            Asked::Unanswered
         };
         let mut asked = match sent {
             Ok(asked) => asked,
             Err(error) => return cannot(&error),
         };
         let deadline = Instant::now() + self.bridge.options.patience;
+        let mut elsewhere = pin!(self.answered_elsewhere(collected, question));
         loop {
             tokio::select! {
                 () = self.context.ct.cancelled() => {
                     take_back(asked, "the call was cancelled").await;
-                    return None;
+                    return Asked::Unanswered;
                 }
                 answer = &mut asked.rx => return match answer {
-                    Ok(Ok(ClientResult::ElicitResult(answer))) if self.is_given_up(&answer).await => None,
-                    Ok(Ok(ClientResult::ElicitResult(answer))) => Some(ask::reply(&self.agent, question, &answer)),
+                    Ok(Ok(ClientResult::ElicitResult(answer))) if self.is_given_up(&answer).await => Asked::Unanswered,
+                    Ok(Ok(ClientResult::ElicitResult(answer))) => {
+                        Asked::Replied(ask::reply(&self.agent, question, &answer))
+                    }
                     Ok(Ok(_)) => cannot(&"its answer does not answer a form"),
                     Ok(Err(error)) => cannot(&error),
                     Err(error) => cannot(&error),
                 },
                 () = sleep_until(deadline) => {
                     take_back(asked, "nobody answered").await;
-                    return Some(Reply::Declined);
+                    return Asked::Replied(Reply::Declined);
                 }
-                () = tokio::time::sleep(SIGN_OF_LIFE) => {
+                () = &mut elsewhere => {
+                    take_back(asked, "somebody else answered").await;
+                    return Asked::AnsweredElsewhere;
+                }
+                () = sleep(SIGN_OF_LIFE) => {
                     reporter.note("waiting for an answer of the user").await;
                 }
+            }
+        }
+    }
+
+    /// Returns when the task no longer waits for an answer to this question.
+    async fn answered_elsewhere(&self, collected: &Collected, question: &Question) {
+        let Some(task_id) = &collected.task_id else { return pending().await };
+        loop {
+            sleep(ANSWERED_LOOK).await;
+            // An agent that cannot be asked now may be asked later.
+            let Ok(now) = self.snapshot(task_id, self.client.get(task_id, Some(0)).await) else { continue };
+            let is_other = match (question, now.question()) {
+                (
+                    Question::Confirmation { tool_call_id, .. },
+                    Some(Question::Confirmation { tool_call_id: now, .. }),
+                ) => *tool_call_id != now,
+                // An agent may store its question in other words.
+                _ => false,
+            };
+            if !now.state.is_interrupted() || is_other {
+                return;
             }
         }
     }
@@ -479,7 +551,6 @@ impl Call<'_> {
         const CANCELLED: &str = "the call was cancelled; the task continues";
         let TaskArguments { task_id: given, wait } = argument::read(request.arguments)?;
         let id = Some(given.as_str());
-        let deadline = Instant::now() + self.agent.budget(self.bridge.options.call_budget);
         let mut reporter = Reporter::new(&self.context);
         let run = self.bridge.runs.find(&self.agent, &given);
         let mut followed = None;
@@ -498,28 +569,41 @@ impl Call<'_> {
         }
         // The agent's current answer is better than the state in which a stream ended.
         let task_id = self.task_id(&given)?;
+        let Some(collected) = self.rest(&task_id, followed.as_ref(), wait, &mut reporter).await? else {
+            return Err(CANCELLED.to_owned());
+        };
+        let mut questions = if wait { MOST_QUESTIONS } else { 0 };
+        match self.settle(id, collected, RunEnd::Done, &mut questions, &mut reporter).await {
+            Settled::Result(response) => Ok(*response),
+            Settled::Cancelled => Err(CANCELLED.to_owned()),
+            Settled::Answer(answer) => Ok(self.converse(*answer, questions, &mut reporter).await),
+        }
+    }
+
+    /// The state of a task that nobody follows; if the call waits for it, once it rests or the time of the call is over.
+    /// `None`: the call was cancelled.
+    async fn rest(
+        &self,
+        task_id: &str,
+        followed: Option<&Collected>,
+        wait: bool,
+        reporter: &mut Reporter,
+    ) -> Result<Option<Collected>, String> {
+        let deadline = Instant::now() + self.agent.budget(self.bridge.options.call_budget);
         let mut pause = FIRST_LOOK;
         loop {
-            let mut collected = self.snapshot(&task_id, self.client.get(&task_id, None).await)?;
-            if let Some(followed) = &followed {
+            let mut collected = self.snapshot(task_id, self.client.get(task_id, None).await)?;
+            if let Some(followed) = followed {
                 collected.complete(followed);
             }
-            let returned = returned(&collected, &RunEnd::Done);
-            if returned != Returned::StillWorking {
-                let questions = if wait { MOST_QUESTIONS } else { 0 };
-                return match self.settle(id, &collected, &RunEnd::Done, questions, &mut reporter).await {
-                    Settled::Result(response) => Ok(*response),
-                    Settled::Cancelled => Err(CANCELLED.to_owned()),
-                    Settled::Answer(answer) => Ok(self.converse(*answer, questions - 1, &mut reporter).await),
-                };
-            }
-            if !wait || Instant::now() + pause > deadline {
-                return Ok(self.result(id, &collected, returned).into());
+            let is_working = returned(&collected, &RunEnd::Done) == Returned::StillWorking;
+            if !is_working || !wait || Instant::now() + pause > deadline {
+                return Ok(Some(collected));
             }
             reporter.note(&format!("{} is working", self.name)).await;
             tokio::select! {
-                () = self.context.ct.cancelled() => return Err(CANCELLED.to_owned()),
-                () = tokio::time::sleep(pause) => pause = (pause * 2).min(LONGEST_LOOK),
+                () = self.context.ct.cancelled() => return Ok(None),
+                () = sleep(pause) => pause = (pause * 2).min(LONGEST_LOOK),
             }
         }
     }

@@ -26,6 +26,7 @@ mod result;
 mod run;
 mod server;
 mod tool;
+mod watched;
 
 pub use bridge::{Bridge, BridgeOptions, HttpService, Loaded, ServeError};
 pub use hops::Hops;

@@ -40,6 +40,18 @@ impl Pending {
         handle
     }
 
+    pub(crate) fn holds(&self, handle: &str) -> bool {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().any(|(known, _)| known == handle)
+    }
+
+    /// Takes the waiting call of a handle, whichever agent it was about.
+    pub(crate) fn abandon(&self, handle: &str) -> Option<Waiting> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = all.iter().position(|(known, _)| known == handle)?;
+        all.remove(at).map(|(_, waiting)| waiting)
+    }
+
     /// Takes the waiting call of a handle, for the agent that it was about. Each handle works once.
     pub(crate) fn take(&self, handle: &str, agent: &Arc<RemoteAgent>) -> Option<Waiting> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);

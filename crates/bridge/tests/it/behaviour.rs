@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use multitap_bridge::BridgeOptions;
+use multitap_bridge::{BridgeOptions, Hops};
 use multitap_event::A2aServer;
 use rmcp::model::CallToolResponse;
 use serde_json::{Value, json};
@@ -478,6 +478,100 @@ async fn a_call_that_is_given_up_while_a_person_is_asked_cancels_its_task() {
     until("the task to be cancelled", || !agent.calls("CancelTask").is_empty()).await;
     until("the question to be taken back", || *rig.desk().taken_back.borrow()).await;
     rig.end().await;
+}
+
+/// The person at the agent's own terminal answers first.
+#[tokio::test]
+async fn a_question_that_somebody_else_answers_is_taken_back() {
+    let (answer, answered) = watch::channel(false);
+    let agent = Agent::start("asking", move |asked: &Asked| match asked.method() {
+        "GetTask" => {
+            let state = if *answered.borrow() { "COMPLETED" } else { "INPUT_REQUIRED" };
+            let status = status("t", state, "painted green")["statusUpdate"]["status"].take();
+            asked.result(&json!({ "id": "t", "contextId": "c", "status": status }))
+        }
+        _ => asking(asked),
+    })
+    .await;
+    let rig = Rig::start(options(), vec![agent.entry("asking")], Era::Initialize, Person::Asleep).await;
+    let answering = async {
+        // It is asked whether it still waits, and the question stays.
+        until("a look", || agent.calls("GetTask").len() > 1).await;
+        assert!(!*rig.desk().taken_back.borrow());
+        answer.send(true).unwrap();
+    };
+    let (result, ()) = tokio::join!(rig.call("asking_sendMessage", json!({ "message": "begin" })), answering);
+    assert_eq!(result["structuredContent"]["state"], "completed", "{result:#}");
+    assert!(text(&result).contains("painted green"), "{result:#}");
+    until("the question to be taken back", || *rig.desk().taken_back.borrow()).await;
+    assert_eq!(rig.desk().asked.lock().unwrap().len(), 1);
+    rig.end().await;
+}
+
+/// The client says nothing, but whoever prompts the calling agent does.
+#[tokio::test]
+async fn a_turn_that_is_cancelled_cancels_the_tasks_of_its_calls() {
+    for person in [Person::Asleep, Person::Absent] {
+        let agent = Agent::start("asking", move |asked: &Asked| match asked.method() {
+            "CancelTask" => {
+                asked.result(&json!({ "id": "t", "contextId": "c", "status": { "state": "TASK_STATE_CANCELED" } }))
+            }
+            _ if person == Person::Asleep => asking(asked),
+            _ => Reply::Stream(vec![asked.event(&task("t", "WORKING"))], After::Open),
+        })
+        .await;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("hops");
+        std::fs::write(&file, "1 1").unwrap();
+        let options = BridgeOptions { hops: Hops::File(file.clone()), ..options() };
+        let rig = Rig::start(options, vec![agent.entry("asking")], Era::Initialize, person).await;
+        let cancel = async {
+            match person {
+                Person::Asleep => until("the question", || !rig.desk().asked.lock().unwrap().is_empty()).await,
+                _ => until("the message", || agent.open_streams() > 0).await,
+            }
+            assert_eq!(agent.calls("CancelTask").len(), 0);
+            std::fs::write(&file, "1 2").unwrap();
+        };
+        let (result, ()) = tokio::join!(rig.call("asking_sendMessage", json!({ "message": "begin" })), cancel);
+        assert!(text(&result).contains("was cancelled"), "{result:#}");
+        assert_eq!(agent.calls("CancelTask").len(), 1);
+        if person == Person::Asleep {
+            until("the question to be taken back", || *rig.desk().taken_back.borrow()).await;
+        }
+        rig.end().await;
+    }
+}
+
+/// The call has returned with the question; the client is silent when its turn is cancelled, or leaves.
+#[tokio::test]
+async fn a_result_that_asks_is_given_up_with_its_turn_or_its_client() {
+    for is_left in [false, true] {
+        let agent = Agent::start("asking", |asked: &Asked| match asked.method() {
+            "CancelTask" => {
+                asked.result(&json!({ "id": "t", "contextId": "c", "status": { "state": "TASK_STATE_CANCELED" } }))
+            }
+            _ => asking(asked),
+        })
+        .await;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("hops");
+        let options = BridgeOptions { hops: Hops::File(file.clone()), ..options() };
+        let rig = Rig::start(options, vec![agent.entry("asking")], Era::Discover, Person::Present).await;
+        let asked = rig.once(Rig::request("asking_sendMessage", json!({ "message": "begin" }))).await;
+        assert!(matches!(asked, CallToolResponse::InputRequired(_)), "{asked:?}");
+        assert_eq!(agent.calls("CancelTask").len(), 0);
+        if is_left {
+            rig.leave().await.close().await;
+        } else {
+            // The wait for the answer has begun by then.
+            rig.list().await;
+            std::fs::write(&file, "0 1").unwrap();
+            until("the task to be cancelled", || !agent.calls("CancelTask").is_empty()).await;
+            rig.end().await;
+        }
+        assert_eq!(agent.calls("CancelTask").len(), 1, "{is_left}");
+    }
 }
 
 /// Some clients close the dialog before they say that the call is given up.

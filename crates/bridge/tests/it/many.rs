@@ -7,6 +7,7 @@ use axum::http::{Method, Request, Response, StatusCode};
 use multitap_bridge::{Bridge, BridgeOptions, HttpService};
 use rmcp::ServiceExt as _;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -35,6 +36,81 @@ async fn a_client_that_left_leaves_no_task() {
         served.join_next().await.unwrap().unwrap().unwrap();
     }
     until("all their tasks to end", || tasks() <= before).await;
+    bridge.close().await;
+}
+
+/// A client on streams that waits for a call, and says nothing when it leaves.
+async fn with_an_open_call(bridge: &Bridge, agent: &Agent, served: &mut JoinSet<()>) -> DuplexStream {
+    let (mut ours, theirs) = tokio::io::duplex(64 * 1024);
+    let (read, write) = tokio::io::split(theirs);
+    let server = bridge.clone();
+    served.spawn(async move { server.serve(read, write).await.unwrap() });
+    let me = json!({ "name": "test", "version": "1" });
+    let call = json!({ "name": "slow_sendMessage", "arguments": { "message": "go" } });
+    for (id, method, params) in [
+        (Some(1), "initialize", json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": me })),
+        (None, "notifications/initialized", json!({})),
+        (Some(2), "tools/call", call),
+    ] {
+        let mut line = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+        if let Some(id) = id {
+            line["id"] = json!(id);
+        }
+        ours.write_all(format!("{line}\n").as_bytes()).await.unwrap();
+    }
+    until("the message", || agent.open_streams() > 0).await;
+    ours
+}
+
+/// The client leaves, or the bridge ends; the agent cancels, or says nothing.
+#[tokio::test]
+async fn nobody_waits_for_a_call_and_its_task_is_cancelled() {
+    const SOON: Duration = Duration::from_secs(10);
+    for (is_closed, is_mute) in [(false, false), (true, false), (false, true), (true, true)] {
+        let agent = Agent::start("slow", move |asked: &Asked| match asked.method() {
+            "SendStreamingMessage" => Reply::Stream(vec![asked.event(&task("t", "WORKING"))], After::Open),
+            _ if is_mute => Reply::Silence,
+            _ => asked.result(&json!({ "id": "t", "contextId": "c", "status": { "state": "TASK_STATE_CANCELED" } })),
+        })
+        .await;
+        let bridge = Bridge::new(options());
+        bridge.load(vec![agent.entry("slow")]).await;
+        let mut served = JoinSet::new();
+        let client = with_an_open_call(&bridge, &agent, &mut served).await;
+        assert_eq!(agent.calls("CancelTask").len(), 0);
+        if is_closed {
+            timeout(SOON, bridge.close()).await.expect("the bridge ends");
+        } else {
+            drop(client);
+            timeout(SOON, served.join_next()).await.expect("it is served no longer");
+        }
+        let cancelled = agent.calls("CancelTask");
+        assert_eq!(cancelled.len(), 1, "{is_closed} {is_mute}");
+        assert_eq!(cancelled[0].body["params"]["id"], "t");
+        timeout(SOON, bridge.close()).await.expect("the bridge ends");
+    }
+}
+
+/// A client may end its input after its last request: an answer that comes soon still reaches it.
+#[tokio::test]
+async fn an_answer_that_comes_soon_reaches_a_client_that_reads_on() {
+    let (open, gate) = watch::channel(false);
+    let agent = Agent::start("slow", move |asked: &Asked| {
+        let more = vec![asked.event(&status("t", "COMPLETED", "here it is"))];
+        Reply::Stream(vec![asked.event(&task("t", "WORKING"))], After::Gate(gate.clone(), more))
+    })
+    .await;
+    let bridge = Bridge::new(options());
+    bridge.load(vec![agent.entry("slow")]).await;
+    let mut served = JoinSet::new();
+    let mut client = with_an_open_call(&bridge, &agent, &mut served).await;
+    client.shutdown().await.unwrap();
+    sleep(Duration::from_millis(50)).await;
+    open.send(true).unwrap();
+    let mut said = String::new();
+    timeout(PATIENCE, client.read_to_string(&mut said)).await.expect("it ends").unwrap();
+    assert!(said.contains("here it is"), "{said}");
+    assert_eq!(agent.calls("CancelTask").len(), 0);
     bridge.close().await;
 }
 

@@ -63,7 +63,7 @@ pub(crate) struct McpArgs {
     #[arg(long)]
     pub(crate) allow_private_addresses: bool,
 
-    /// File with the number of agents that the current prompt has passed through
+    /// File with the number of agents that the current prompt has passed through, and that of cancelled turns
     #[arg(long, value_name = "FILE", hide = true)]
     pub(crate) hops_file: Option<PathBuf>,
 }

@@ -1,5 +1,5 @@
 //! Sits between the owner of a session and its agent: records how many agents each prompt has passed through before
-//! the agent gets it, and holds what the remote agents need until the session ends.
+//! the agent gets it, and each cancelled turn, and holds what the remote agents need until the session ends.
 
 use std::future::pending;
 use std::io;
@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 
 use super::folder::PrivateFolder;
 
-/// Where the bridge reads the hop count of the current prompt.
+/// Where the bridge reads the hop count of the current prompt, and how many turns were cancelled.
 #[derive(Debug)]
 pub(super) enum HopRecord {
     /// The bridge is another process.
@@ -23,18 +23,27 @@ pub(super) enum HopRecord {
 }
 
 impl HopRecord {
-    fn set(&self, hops: u32) -> io::Result<()> {
+    fn set(&self, told: Told) -> io::Result<()> {
         match self {
-            Self::File(folder) => folder.write("hops", &hops.to_string()).map(drop),
-            Self::Shared { hops: shared, .. } => {
-                shared.store(hops, Ordering::Release);
+            Self::File(folder) => folder.write("hops", &format!("{} {}", told.hops, told.cancelled)).map(drop),
+            // The built-in agent cancels the calls of a cancelled turn itself.
+            Self::Shared { hops, .. } => {
+                hops.store(told.hops, Ordering::Release);
                 Ok(())
             }
         }
     }
 }
 
-/// Wraps an agent so that the hop counts of its prompts are recorded.
+/// What the bridge is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Told {
+    hops: u32,
+    /// Number of turns that were cancelled.
+    cancelled: u32,
+}
+
+/// Wraps an agent so that the hop counts of its prompts are recorded, and its cancelled turns.
 pub(super) fn relay(link: AgentLink, records: Vec<HopRecord>, tasks: &TaskTracker) -> AgentLink {
     let AgentLink { events, commands, steers, reviews } = link;
     let (owners, end) = new_link();
@@ -58,17 +67,16 @@ async fn run(
         }
     };
     let inward = async move {
-        let mut current = 0;
+        let mut current = Told::default();
         while let Some(command) = commands.recv().await {
-            let hops = hops(&command, current);
-            if hops != current {
-                match records.iter().try_for_each(|record| record.set(hops)) {
-                    Ok(()) => current = hops,
-                    Err(error) => tracing::error!(%error, "loops between agents may not be recognised"),
-                }
-            }
+            current = tell(&records, current, Told { hops: hops(&command, current.hops), ..current });
+            let is_cancel = command == Command::Cancel;
             if agent.send(command).await.is_err() {
                 break;
+            }
+            if is_cancel {
+                // After the agent: it must not take the end of its call for an answer.
+                current = tell(&records, current, Told { cancelled: current.cancelled + 1, ..current });
             }
         }
         // Ends the agent; its last events still pass. It may hang, and tokens must not stay on disk until it ends.
@@ -78,6 +86,20 @@ async fn run(
     tokio::select! {
         () = outward => {}
         () = inward => {}
+    }
+}
+
+/// Returns what the bridges know afterwards.
+fn tell(records: &[HopRecord], current: Told, told: Told) -> Told {
+    if told == current {
+        return current;
+    }
+    match records.iter().try_for_each(|record| record.set(told)) {
+        Ok(()) => told,
+        Err(error) => {
+            tracing::error!(%error, "loops between agents may not be recognised, nor cancelled turns");
+            current
+        }
     }
 }
 
@@ -119,16 +141,20 @@ mod tests {
         let read = || fs::read_to_string(&file).ok();
         for (command, expected) in [
             (Command::Prompt(prompt(0)), None),
-            (Command::Prompt(prompt(2)), Some("2")),
-            (Command::Steer(prompt(1)), Some("2")),
-            (Command::Steer(prompt(3)), Some("3")),
-            (Command::Cancel, Some("3")),
-            (Command::Prompt(prompt(0)), Some("0")),
+            (Command::Prompt(prompt(2)), Some("2 0")),
+            (Command::Steer(prompt(1)), Some("2 0")),
+            (Command::Steer(prompt(3)), Some("3 0")),
+            (Command::Cancel, None),
+            (Command::Prompt(prompt(0)), Some("0 1")),
+            (Command::Cancel, None),
         ] {
             owner.commands.send(command.clone()).await.unwrap();
-            assert_eq!(agent.commands.recv().await, Some(command));
-            assert_eq!(read().as_deref(), expected);
+            assert_eq!(agent.commands.recv().await.as_ref(), Some(&command));
+            // A cancelled turn is told later.
+            assert!(command == Command::Cancel || read().as_deref() == expected, "{command:?}: {:?}", read());
         }
+        let is_told = || (read().as_deref() == Some("0 2")).then_some(());
+        until("the cancelled turn to be told", Duration::from_secs(30), is_told).await.unwrap();
         // The agent is asked to go, and nothing waits for one that hangs but its last events.
         let AgentLink { commands, mut events, .. } = owner;
         drop(commands);

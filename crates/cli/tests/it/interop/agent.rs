@@ -142,22 +142,6 @@ impl Agent {
         }
     }
 
-    /// Whether a cancelled turn cancels the call of an MCP server that goes on. Gemini CLI stops waiting and says nothing.
-    pub(crate) fn cancels_calls(self) -> bool {
-        match self {
-            Self::Claude | Self::Codex | Self::Acp | Self::Builtin(_) => true,
-            Self::Gemini => false,
-        }
-    }
-
-    /// The same while the server asks the user something. Claude Code leaves the call open.
-    pub(crate) fn cancels_calls_that_ask(self) -> bool {
-        match self {
-            Self::Codex | Self::Builtin(_) => true,
-            Self::Claude | Self::Gemini | Self::Acp => false,
-        }
-    }
-
     /// Whether its model hears what somebody said with a no.
     pub(crate) fn hears_feedback(self) -> bool {
         match self {

@@ -6,6 +6,7 @@
 
 mod frames;
 mod guest;
+mod neighbour;
 mod party;
 mod question;
 mod remote;
