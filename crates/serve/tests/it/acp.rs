@@ -6,7 +6,7 @@ use multitap_event::{
     AgentCapabilities, AgentError, AgentErrorKind, AgentKind, AgentModel, ApprovalMode, ClientRef, ClientRole, Command,
     Door as Way, EventKind, Prompt, SessionConfig, Setting, TurnEnd, TurnStatus, Withdrawal,
 };
-use multitap_hub::{Open, Session, WhenBusy};
+use multitap_hub::{Open, Refusal, Session, WhenBusy};
 use proptest::collection::vec;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
@@ -76,8 +76,18 @@ async fn prompt(client: &mut Client, id: &str, session: &Session, words: &str) {
     client.ask(id, "session/prompt", json!({ "sessionId": session.id(), "prompt": blocks })).await;
 }
 
+/// A session whose log is behind refuses prompts until it has caught up.
 async fn types(session: &Session, words: &str) {
-    session.prompt(Prompt::text(words), WhenBusy::Queue, ClientRef::new("ann", Way::Terminal)).await.unwrap();
+    soon(async {
+        loop {
+            let ann = ClientRef::new("ann", Way::Terminal);
+            match session.prompt(Prompt::text(words), WhenBusy::Queue, ann).await {
+                Err(Refusal::Busy) => tokio::time::sleep(Duration::from_millis(20)).await,
+                taken => break taken.unwrap(),
+            }
+        }
+    })
+    .await;
 }
 
 /// The updates among these frames that every client is sent alike.
