@@ -137,8 +137,8 @@ impl Agent {
     /// Whether it takes what MCP servers ask the user for (elicitations) to the user.
     pub(crate) fn elicits(self) -> bool {
         match self {
-            Self::Claude | Self::Codex | Self::Builtin(_) => true,
-            Self::Gemini | Self::Acp => false,
+            Self::Claude | Self::Codex | Self::Acp | Self::Builtin(_) => true,
+            Self::Gemini => false,
         }
     }
 

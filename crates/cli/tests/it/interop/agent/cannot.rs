@@ -74,8 +74,11 @@ pub(super) const ACP: &[(&str, Cannot)] = &[
     ("permission_goes_through_an_mcp_tool", BY_TOOL),
     ("always_holds_for_the_mcp_tool_too", BY_TOOL),
     ("a_command_is_allowed_always", Cannot::Lacks("it does not offer that for every command, nor for this one")),
-    ("an_answer_that_does_not_fit_is_refused", Cannot::Lacks("its questions are forms, which we do not offer")),
-    ("the_agent_asks_something_back", Cannot::Lacks("its questions are forms, which we do not offer")),
+    (
+        "an_answer_that_does_not_fit_is_refused",
+        Cannot::Lacks("its questions are forms, which the tests of the adapter fill in"),
+    ),
+    ("the_agent_asks_something_back", Cannot::Lacks("its questions are forms, which the tests of the adapter fill in")),
     ("work_in_the_background_has_a_turn_of_its_own", Cannot::Lacks("what ends in the background ends its turn later")),
     ("the_agent_tells_about_itself", Cannot::Lacks("it tells of its commands, models and context only")),
     ("too_many_requests_then_fine", Cannot::Lacks("it tries again without a word")),

@@ -163,7 +163,10 @@ pub(super) fn a_turn_is_cancelled_while_a_remote_agent_asks(agent: Agent, kind: 
         party.terminal.shows("Which colour?").unwrap();
         party.socket.cancel().unwrap();
         // Claude Code, which asks after the call has returned, says nothing.
-        assert_eq!(sample.line().unwrap(), "cancelled");
+        // The ACP agent passes on that the question was dismissed, which ends the call before the cancellation is known.
+        if agent != Agent::Acp {
+            assert_eq!(sample.line().unwrap(), "cancelled");
+        }
         "canceled"
     } else {
         place.model.push(Reply::text(DONE));
