@@ -13,6 +13,7 @@ mod decode;
 mod encode;
 mod error;
 mod features;
+mod fence;
 mod question;
 mod setting;
 #[cfg(test)]

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::error::invalid_params;
 use super::features::META;
+use super::fence::fenced;
 
 /// Reads the parameters of a request.
 pub(super) fn params<T: DeserializeOwned>(params: Option<Value>) -> Result<T, Refusal> {
@@ -69,9 +70,7 @@ fn mention(text: &mut String, uri: &str, name: &str) {
 /// Includes the text of a file that the client has opened, perhaps unsaved.
 fn enclose(text: &mut String, uri: &str, contents: &str) {
     let name = uri.strip_prefix("file://").map_or_else(|| uri.to_owned(), decoded);
-    let longest = contents.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat(longest.max(2) + 1);
-    text.push_str(&format!("\n{name}:\n{fence}\n{}\n{fence}\n", contents.trim_end_matches('\n')));
+    text.push_str(&format!("\n{name}:\n{}\n", fenced("", contents)));
 }
 
 /// The path in a file URI. What is not percent-encoded UTF-8 stays as it is.

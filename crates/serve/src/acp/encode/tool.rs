@@ -15,6 +15,7 @@ use multitap_hub::{LiveOutput, State};
 use serde_json::{Map, Value, json};
 
 use super::super::features::ClientFeatures;
+use super::super::fence::fenced;
 use super::{Output, meta, text_block};
 
 /// Most finished calls in memory; late changes of older ones make a call of their own.
@@ -384,13 +385,6 @@ fn with_arguments(text: String, arguments: &Map<String, Value>) -> String {
     }
     let arguments = serde_json::to_string_pretty(arguments).unwrap_or_default();
     format!("{text}\n\n{}", fenced("json", &arguments))
-}
-
-/// A code block whose fence is longer than any run of backticks in the text.
-fn fenced(language: &str, text: &str) -> String {
-    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat(longest.max(2) + 1);
-    format!("{fence}{language}\n{}\n{fence}", text.trim_end_matches('\n'))
 }
 
 fn update(tool: &ToolId, fields: ToolCallUpdateFields, meta: Option<Map<String, Value>>) -> Output {
