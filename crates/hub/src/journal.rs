@@ -61,6 +61,18 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
 
     /// A page of the tasks, the latest changed first, and the number of all.
     fn tasks(&self, filter: TaskFilter) -> Kept<'_, TaskPage>;
+
+    /// Stores what a door made of a session's log up to an event, so that it need not read a long log from its start.
+    /// Does nothing if the log does not have that event. Deleted with its session. A journal that stores none is only
+    /// slower.
+    fn keep_door_checkpoint(&self, _session: SessionId, _checkpoint: Checkpoint) -> Kept<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// The last of them that is not after this event.
+    fn door_checkpoint(&self, _session: SessionId, _up_to: u64) -> Kept<'_, Option<Checkpoint>> {
+        Box::pin(async { Ok(None) })
+    }
 }
 
 /// One process's right to write one log.
@@ -92,7 +104,7 @@ pub struct Claim {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
     pub seq: u64,
-    /// The state as JSON, in the hub's own format.
+    /// The state as JSON, in the format of the hub or of the door.
     pub state: String,
 }
 

@@ -3,6 +3,7 @@
 //! This module combines them into the hub's [`Journal`]; several processes may have the same file open.
 
 mod append;
+mod door_checkpoint;
 mod error;
 mod gap_markers;
 mod keeper;
@@ -21,8 +22,8 @@ use std::{io, thread};
 
 use multitap_event::{Ruling, SessionId};
 use multitap_hub::{
-    Batch, Claim, Filter, Journal, JournalError, Kept, NewSession, Owner, Page, Part, SessionRecord, TaskFilter,
-    TaskPage, TaskRecord,
+    Batch, Checkpoint, Claim, Filter, Journal, JournalError, Kept, NewSession, Owner, Page, Part, SessionRecord,
+    TaskFilter, TaskPage, TaskRecord,
 };
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
@@ -168,5 +169,13 @@ impl Journal for Store {
 
     fn tasks(&self, filter: TaskFilter) -> Kept<'_, TaskPage> {
         Box::pin(self.read(move |connection, _| task::list(connection, &filter)))
+    }
+
+    fn keep_door_checkpoint(&self, session: SessionId, checkpoint: Checkpoint) -> Kept<'_, ()> {
+        Box::pin(async { self.write(Work::KeepDoorCheckpoint(session, checkpoint)).await.map(drop) })
+    }
+
+    fn door_checkpoint(&self, session: SessionId, up_to: u64) -> Kept<'_, Option<Checkpoint>> {
+        Box::pin(self.read(move |connection, _| Ok(door_checkpoint::last(connection, &session, up_to)?)))
     }
 }

@@ -1,4 +1,5 @@
-//! Stores the tasks of a session in the journal, so that they can be listed and found after a restart.
+//! Stores the tasks of a session in the journal, so that they can be listed and found after a restart; and places in its
+//! log from which frames can be made then.
 //!
 //! [`TaskKeeper`] is one more reader of the session's frames. A slow disk delays nobody else: the keeper lags behind like a
 //! slow client, and a task that changed several times meanwhile is written once.
@@ -12,8 +13,8 @@ use multitap_hub::{Journal, Session, TaskRecord};
 
 use super::coders::Coders;
 use super::frame::{Body, Frame, FrameScope};
-use super::name;
 use super::stage::{Now, Stage};
+use super::{name, past};
 
 /// Maximum number of a session's tasks in memory; the journal has them all.
 const KNOWN: usize = 64;
@@ -92,6 +93,9 @@ impl TaskKeeper {
     }
 
     async fn write(&mut self) {
+        for checkpoint in self.stage.take_unsaved() {
+            past::keep(&self.journal, self.stage.session().id(), checkpoint).await;
+        }
         for id in std::mem::take(&mut self.changed) {
             if let Some(mut task) = self.known.get(&id).cloned() {
                 self.coders.mark(&mut task);

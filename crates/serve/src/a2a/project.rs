@@ -7,6 +7,7 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod checkpoint;
 mod kind;
 mod tool;
 
@@ -21,6 +22,7 @@ use multitap_event::{
 use multitap_hub::State;
 use serde_json::{Value, json};
 
+pub(crate) use self::checkpoint::SPACING;
 use self::kind::{asked_about, end_state, is_quiet, more, news, waiting};
 use self::tool::Tools;
 use super::cursor::Cursor;
@@ -41,6 +43,8 @@ const AMID: u32 = 1 << 16;
 pub(crate) struct Projector {
     /// The last event that was applied.
     seq: u64,
+    /// Whether it did not read the log from its start.
+    began_amid: bool,
     /// The last frame that was made.
     last: Cursor,
     /// Scope of the next frames.
@@ -72,6 +76,7 @@ impl Projector {
     pub(crate) fn new(session: &str) -> Self {
         Self {
             seq: 0,
+            began_amid: false,
             last: Cursor::default(),
             scope: Arc::new(FrameScope::first(session)),
             in_flight: None,
@@ -87,6 +92,7 @@ impl Projector {
     pub(crate) fn amid(session: &str, state: &State) -> Self {
         let mut projector = Self::new(session);
         projector.seq = state.seq;
+        projector.began_amid = true;
         projector.last = Cursor::new(state.seq, AMID);
         projector.scope_mut().model = state.model.as_deref().map(Into::into);
         projector.in_flight.clone_from(&state.in_flight);

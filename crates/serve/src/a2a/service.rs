@@ -196,8 +196,9 @@ impl Service {
 
     /// The stage of a session: its frames are made once for all its clients.
     pub(crate) async fn stage(&self, door: &Shared, session: &Session) -> Result<Arc<Stage>, Error> {
-        let keep_tasks = |stage| TaskKeeper::new(stage, door.host.journal(), self.coders.clone()).run();
-        let stage = self.stages.get(session, keep_tasks, &door.tasks, &door.stop).await;
+        let journal = door.host.journal();
+        let keep_tasks = |stage| TaskKeeper::new(stage, journal.clone(), self.coders.clone()).run();
+        let stage = self.stages.get(session, &journal, keep_tasks, &door.tasks, &door.stop).await;
         stage.map_err(|error| error::from_refusal(&error))
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use multitap_a2a::TaskState;
 use multitap_event::{ClientRef, Door, Event, Timestamp};
-use multitap_hub::{Entry, Feed, Join, JoinFrom, Refusal, Session, State, Told};
+use multitap_hub::{Checkpoint, Entry, Feed, Join, JoinFrom, Journal, Refusal, Session, State, Told};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -18,7 +18,7 @@ use super::cursor::Cursor;
 use super::frame::{Body, Frame};
 use super::history::Log;
 use super::past::{MissingFrames, Past, WhyMissing};
-use super::project::Projector;
+use super::project::{Projector, SPACING};
 
 /// Most bytes of the latest frames in memory.
 const RING_BYTES: usize = 2 * 1024 * 1024;
@@ -33,13 +33,16 @@ const TOGETHER: usize = 64;
 const AT_A_TIME: usize = 64;
 /// Maximum size of the frames that a reader takes at a time, which a stalled reader may hold.
 const BYTES_AT_A_TIME: usize = 256 * 1024;
-/// The longest log that is read from its start when its session is first asked for.
-const FROM_START: u64 = 20_000;
+/// Most events that are read when a session is first asked for.
+const AT_FIRST: u64 = 20_000;
+/// Most checkpoints that wait to be stored.
+const UNSAVED: usize = 64;
 
 /// The frames of one session.
 #[derive(Debug)]
 pub(crate) struct Stage {
     session: Session,
+    journal: Arc<dyn Journal>,
     ring: Mutex<Ring>,
     head: watch::Sender<Head>,
     /// The frame before its first.
@@ -55,6 +58,10 @@ struct Ring {
     before: Cursor,
     /// Places from which frames can be made, oldest first.
     starts: VecDeque<Projector>,
+    /// Those that are to be stored.
+    unsaved: VecDeque<Checkpoint>,
+    /// The event of the last of those.
+    last_checkpoint: u64,
 }
 
 /// The last frame, and whether the session is over.
@@ -81,22 +88,35 @@ pub(crate) struct Now {
 
 impl Stage {
     /// Opens the stage of a session. The caller must call `run`.
-    pub(crate) async fn open(session: Session) -> Result<(Arc<Self>, Feed), Refusal> {
+    pub(crate) async fn open(session: Session, journal: Arc<dyn Journal>) -> Result<(Arc<Self>, Feed), Refusal> {
         let me = ClientRef::new("a2a", Door::Host);
-        let from = if session.last() <= FROM_START { JoinFrom::Start } else { JoinFrom::Now };
+        let id = session.id().as_str();
+        let first = Projector::new(id);
+        let near = nearest(&session, &journal, first.clone()).await;
+        let from = match &near {
+            Some(near) if near.seq() > 0 => JoinFrom::After { seq: near.seq(), epoch: None },
+            Some(_) => JoinFrom::Start,
+            None => JoinFrom::Now,
+        };
         let join = Join { client: me, from, patience: None, announce: false };
         let joined = session.join(join).await?;
-        let id = session.id().as_str();
         let projector = match &joined.snapshot {
             Some(state) => Projector::amid(id, state),
-            None => Projector::new(id),
+            None => near.unwrap_or_else(|| first.clone()),
         };
         let before = projector.last();
         let head = Head { last: before, over: false };
-        let starts = VecDeque::from([Projector::new(id)]);
-        let ring = Ring { projector, frames: VecDeque::new(), bytes: 0, before, starts };
+        let ring = Ring {
+            last_checkpoint: projector.seq(),
+            projector,
+            frames: VecDeque::new(),
+            bytes: 0,
+            before,
+            starts: VecDeque::from([first]),
+            unsaved: VecDeque::new(),
+        };
         let (head, _) = watch::channel(head);
-        Ok((Arc::new(Self { session, ring: Mutex::new(ring), head, start: before }), joined.feed))
+        Ok((Arc::new(Self { session, journal, ring: Mutex::new(ring), head, start: before }), joined.feed))
     }
 
     /// Makes frames until the session is over.
@@ -157,6 +177,11 @@ impl Stage {
     /// Reads the frames after that one.
     pub(crate) fn read(self: &Arc<Self>, after: Cursor) -> Reader {
         Reader { stage: self.clone(), head: self.head.subscribe(), after, ready: VecDeque::new(), past: None }
+    }
+
+    /// The checkpoints that are to be stored.
+    pub(crate) fn take_unsaved(&self) -> VecDeque<Checkpoint> {
+        std::mem::take(&mut self.lock().unsaved)
     }
 
     fn due(&self) -> Option<Timestamp> {
@@ -284,6 +309,15 @@ impl Ring {
         }
         let mut start = self.projector.clone();
         start.forget();
+        if start.seq() >= self.last_checkpoint + SPACING
+            && let Some(checkpoint) = start.checkpoint()
+        {
+            self.last_checkpoint = start.seq();
+            self.unsaved.push_back(checkpoint);
+            if self.unsaved.len() > UNSAVED {
+                self.unsaved.pop_front();
+            }
+        }
         self.starts.push_back(start);
     }
 }
@@ -379,7 +413,7 @@ impl Reader {
     async fn catch_up(&mut self) -> Result<Option<Arc<Frame>>, MissingFrames> {
         let past = match &mut self.past {
             Some(past) => past,
-            none => none.insert(self.stage.past(self.after)),
+            none => none.insert(self.stage.past(self.after).await),
         };
         let frame = past.next(self.after).await?;
         if frame.is_none() {
@@ -396,12 +430,22 @@ impl Reader {
 
 impl Stage {
     /// The nearest place before that frame from which frames can be made.
-    fn past(&self, after: Cursor) -> Past {
-        let ring = self.lock();
-        let start = ring.starts.iter().rev().find(|start| start.seq() <= after.seq);
-        let projector = start.cloned().unwrap_or_else(|| Projector::new(self.session.id().as_str()));
-        Past::new(Log::Live(self.session.clone()), projector)
+    async fn past(&self, after: Cursor) -> Past {
+        let start = self.lock().starts.iter().rev().find(|start| start.seq() <= after.seq).cloned();
+        let start = start.unwrap_or_else(|| Projector::new(self.session.id().as_str()));
+        Past::open(Log::Live(self.session.clone()), self.journal.clone(), start, after).await
     }
+}
+
+/// The place from which the session's latest frames can be made by reading not too many events; `None` if there is none.
+async fn nearest(session: &Session, journal: &Arc<dyn Journal>, first: Projector) -> Option<Projector> {
+    let last = session.last();
+    if last <= AT_FIRST {
+        return Some(first);
+    }
+    // Without an answer there is still the session's own state.
+    let stored = journal.door_checkpoint(session.id().clone(), last).await.ok()??;
+    Projector::resume(session.id().as_str(), &stored).filter(|near| last - near.seq() <= AT_FIRST)
 }
 
 /// Returns at that time; never, if there is none.

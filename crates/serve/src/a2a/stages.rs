@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use multitap_event::SessionId;
-use multitap_hub::{Refusal, Session};
+use multitap_hub::{Journal, Refusal, Session};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -24,6 +24,7 @@ impl Stages {
     pub(crate) async fn get<R>(
         &self,
         session: &Session,
+        journal: &Arc<dyn Journal>,
         reads: impl Fn(Arc<Stage>) -> R,
         tasks: &TaskTracker,
         stop: &CancellationToken,
@@ -34,7 +35,7 @@ impl Stages {
         loop {
             let cell = self.cell(session.id());
             let opened = cell.get_or_try_init(|| async {
-                let (stage, feed) = Stage::open(session.clone()).await?;
+                let (stage, feed) = Stage::open(session.clone(), journal.clone()).await?;
                 let last = session.last();
                 tasks.spawn(reads(stage.clone()));
                 let run = stage.clone().run(feed, stop.clone());
@@ -97,6 +98,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Arc::new(Store::open(folder.path().join("sessions.db")).unwrap());
         let (launch, mut agents) = ScriptedLaunch::new();
+        let journal: Arc<dyn Journal> = store.clone();
         let hub = Hub::new(store, launch);
         let (stages, tasks, stop) = (Stages::default(), TaskTracker::new(), CancellationToken::new());
         let mut weak = Vec::new();
@@ -104,8 +106,8 @@ mod tests {
             let by = ClientRef::new("test", Door::A2a);
             let open = Open { linger: Linger::UntilClosed, ..Open::new(SessionConfig::new(AgentKind::Builtin), by) };
             let session = hub.open(open).await.unwrap();
-            let stage = stages.get(&session, |_| async {}, &tasks, &stop).await.unwrap();
-            assert!(Arc::ptr_eq(&stage, &stages.get(&session, |_| async {}, &tasks, &stop).await.unwrap()));
+            let stage = stages.get(&session, &journal, |_| async {}, &tasks, &stop).await.unwrap();
+            assert!(Arc::ptr_eq(&stage, &stages.get(&session, &journal, |_| async {}, &tasks, &stop).await.unwrap()));
             weak.push(Arc::downgrade(&stage));
         }
         assert_eq!(stages.lock().len(), 3);

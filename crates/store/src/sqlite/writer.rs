@@ -13,7 +13,7 @@ use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
 
 use multitap_event::{SessionId, Timestamp};
-use multitap_hub::{Batch, Claim, Flush, JournalError, NewSession, Owner, TaskRecord};
+use multitap_hub::{Batch, Checkpoint, Claim, Flush, JournalError, NewSession, Owner, TaskRecord};
 use rusqlite::Connection;
 use rusqlite::wal::CheckpointMode;
 use tokio::sync::{mpsc, oneshot};
@@ -23,7 +23,7 @@ use super::error::{StoreError, journal_error};
 use super::gap_markers::GapMarkers;
 use super::keeper::{CHECKPOINT_PAGES, MOST_PAGES, checkpoint};
 use super::session::{self, Claimed};
-use super::task;
+use super::{door_checkpoint, task};
 use crate::holder::Process;
 
 /// Most queued work; senders wait then. Also the most that one commit contains.
@@ -48,6 +48,7 @@ pub(super) enum Work {
     Remove(SessionId),
     KeepTask(Box<TaskRecord>),
     BeginTask(Box<TaskRecord>),
+    KeepDoorCheckpoint(SessionId, Checkpoint),
 }
 
 /// The result: a claim, if that was requested.
@@ -67,7 +68,7 @@ enum WorkResult {
     Released,
     /// The previous owner, if it did not release the session.
     Removed(Option<Owner>),
-    TaskKept,
+    Derived,
 }
 
 enum Failure {
@@ -251,8 +252,12 @@ impl Writer {
                 self.give_back(id)?;
                 session::remove(connection, &self.this, id).map(WorkResult::Removed)
             }
-            Work::KeepTask(task) => task::keep(connection, task).map(|()| WorkResult::TaskKept),
-            Work::BeginTask(task) => task::begin(connection, task).map(|()| WorkResult::TaskKept),
+            Work::KeepTask(task) => task::keep(connection, task).map(|()| WorkResult::Derived),
+            Work::BeginTask(task) => task::begin(connection, task).map(|()| WorkResult::Derived),
+            Work::KeepDoorCheckpoint(session, checkpoint) => {
+                door_checkpoint::keep(connection, session, checkpoint)?;
+                Ok(WorkResult::Derived)
+            }
         }
     }
 
@@ -300,7 +305,7 @@ impl Writer {
                 former.iter().for_each(|owner| self.gap_markers.forget(owner));
                 self.sweeping = true;
             }
-            WorkResult::Appended | WorkResult::TaskKept => {}
+            WorkResult::Appended | WorkResult::Derived => {}
         }
         None
     }
@@ -310,7 +315,12 @@ impl Writer {
         let (session, owner) = match work {
             Work::Append(batch) => (&batch.session, &batch.owner),
             Work::Release { session, owner, .. } => (session, owner),
-            Work::Create(_) | Work::Claim(_) | Work::Remove(_) | Work::KeepTask(_) | Work::BeginTask(_) => return,
+            Work::Create(_)
+            | Work::Claim(_)
+            | Work::Remove(_)
+            | Work::KeepTask(_)
+            | Work::BeginTask(_)
+            | Work::KeepDoorCheckpoint(..) => return,
         };
         let Some(held) = self.held.get_mut(session).filter(|held| held.owner == *owner) else { return };
         match work {
@@ -460,7 +470,7 @@ impl Work {
         match self {
             Self::Append(batch) => batch.flush,
             // Derived from the log: a power failure affects both consistently, since they are in one file.
-            Self::KeepTask(_) | Self::BeginTask(_) => Flush::Soon,
+            Self::KeepTask(_) | Self::BeginTask(_) | Self::KeepDoorCheckpoint(..) => Flush::Soon,
             Self::Create(_) | Self::Claim(_) | Self::Release { .. } | Self::Remove(_) => Flush::Now,
         }
     }

@@ -251,11 +251,9 @@ impl Service {
             return Ok(None);
         }
         let form = self.form(door, call, &session);
-        let mut past = Past::new(
-            Log::Kept { journal: door.host.journal(), session: session.clone() },
-            Projector::new(session.as_str()),
-        );
         let after = call.after.ok_or_else(|| not_live(id))?;
+        let (journal, start) = (door.host.journal(), Projector::new(session.as_str()));
+        let mut past = Past::open(Log::Kept { journal: journal.clone(), session }, journal, start, after).await;
         if !past.look(after).await.map_err(|missing| Error::from(&missing))? {
             return Err(not_live(id));
         }

@@ -141,16 +141,21 @@ proptest! {
             if !projector.is_idle() && !projector.is_clear() {
                 continue;
             }
-            let mut resumed = projector.clone();
+            let mut in_memory = projector.clone();
+            let checkpoint = projector.checkpoint();
+            prop_assert_eq!(checkpoint.is_some(), projector.is_clear());
             if projector.is_clear() {
-                resumed.forget();
+                in_memory.forget();
             }
-            let mut rest = Vec::new();
-            for event in &log[at + 1..] {
-                resumed.apply(event, &mut rest);
+            let stored = checkpoint.map(|checkpoint| Projector::resume(log[0].session_id.as_str(), &checkpoint).unwrap());
+            for mut resumed in [Some(in_memory), stored].into_iter().flatten() {
+                let mut rest = Vec::new();
+                for event in &log[at + 1..] {
+                    resumed.apply(event, &mut rest);
+                }
+                let rest: Vec<_> = rest.iter().map(whole).collect();
+                prop_assert_eq!(&all[made.len()..], &rest[..]);
             }
-            let rest: Vec<_> = rest.iter().map(whole).collect();
-            prop_assert_eq!(&all[made.len()..], &rest[..]);
         }
     }
 
