@@ -82,6 +82,9 @@ const painter = {
       artifact("first half, ", false);
       artifact("second half", true);
       status("completed", "Here is your picture.");
+    } else if (/^\d+$/.test(text)) {
+      for (let number = 0; number < Number(text); number += 1) status("working", "0123456789".repeat(4));
+      status("completed");
     } else if (text === "fail") {
       status("failed", "no paint is left");
     } else if (text === "vault") {

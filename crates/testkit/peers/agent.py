@@ -17,7 +17,7 @@ from a2a.server.routes.agent_card_routes import create_agent_card_routes
 from a2a.server.routes.jsonrpc_routes import create_jsonrpc_routes
 from a2a.server.routes.rest_routes import create_rest_routes
 from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
-from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill
+from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, TaskState
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 
@@ -41,6 +41,10 @@ class Painter(AgentExecutor):
             await updater.complete(say(f"It is painted {text}."))
         elif text.startswith("paint"):
             await updater.requires_input(say("Which colour?"))
+        elif text.isdecimal():
+            for _ in range(int(text)):
+                await updater.update_status(TaskState.TASK_STATE_WORKING, say("0123456789" * 4))
+            await updater.complete()
         elif text == "draw":
             await updater.add_artifact([new_text_part("first half, ")], artifact_id="picture", name="picture.txt")
             await updater.add_artifact([new_text_part("second half")], artifact_id="picture", append=True, last_chunk=True)

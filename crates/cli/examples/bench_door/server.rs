@@ -1,5 +1,6 @@
 //! The door, in a process of its own: one session that everybody shares, with an agent that says as much as it is asked.
 
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use multitap_event::{
     AgentCommand, AgentEnd, AgentKind, AgentType, ClientRef, Command, Door as Way, Draft, EventKind, SessionConfig,
     SessionId, SessionStart, TextChunk, Timestamp, TurnEnd, TurnStatus, link,
 };
-use multitap_hub::{Hub, Journal, Launch, Launching, Linger, Open, Refusal, Session, SessionRecord};
+use multitap_hub::{Filter, Hub, Journal, Launch, Launching, Linger, Open, Refusal, Session, SessionRecord, Which};
 use multitap_serve::{Access, DoorConfig, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity, Wanted};
 use multitap_store::Store;
 use tokio_util::task::TaskTracker;
@@ -17,13 +18,16 @@ use crate::Outcome;
 /// What makes this program the door.
 pub(crate) const WORD: &str = "__door";
 
-/// Serves until it is killed; says where on its first line.
-pub(crate) async fn run() -> Outcome<()> {
-    let folder = tempfile::tempdir()?;
-    let store = Arc::new(Store::open(folder.path().join("log.db"))?);
+/// Serves until it is killed; says where on its first line. With a folder, its session goes on where it was.
+pub(crate) async fn run(folder: Option<&str>) -> Outcome<()> {
+    let scratch = tempfile::tempdir()?;
+    let store = Arc::new(Store::open(folder.map_or(scratch.path(), Path::new).join("log.db"))?);
     let hub = Hub::new(store.clone(), Arc::new(Talker::default()));
     let by = ClientRef::new("bench", Way::Host);
-    let open = Open { linger: Linger::UntilClosed, ..Open::new(SessionConfig::new(AgentKind::Builtin), by) };
+    let mut open = Open { linger: Linger::UntilClosed, ..Open::new(SessionConfig::new(AgentKind::Builtin), by) };
+    if let Some(stored) = hub.list(Filter::default()).await?.first() {
+        open.which = Which::Stored(stored.id.clone());
+    }
     let session = hub.open(open).await?;
     let host = Arc::new(One { session, journal: store });
     let config = DoorConfig {

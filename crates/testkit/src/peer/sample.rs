@@ -46,6 +46,12 @@ impl SampleAgent {
         Ok(agent)
     }
 
+    /// The id of its process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The next line of its output.
     pub fn line(&self) -> Result<String> {
         self.lines.recv_timeout(PATIENCE).context("the agent says nothing")
