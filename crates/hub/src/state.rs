@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use multitap_event::{
     AgentCapabilities, ApprovalMode, ClientId, ClientRef, Event, EventKind, Prompt, PromptId, Question, Rule, Ruling,
-    SessionEnd, SessionEndReason, SessionStart, TodoList, TokenUsage, ToolCompleted, ToolOutcome, TurnEnd, TurnId,
-    TurnStatus, UserMessage, Withdrawal, shell_line, shortened,
+    SessionEnd, SessionEndReason, SessionId, SessionStart, TodoList, TokenUsage, ToolCompleted, ToolOutcome, TurnEnd,
+    TurnId, TurnStatus, UserMessage, Withdrawal, shell_line, shortened,
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
@@ -19,6 +19,8 @@ use tokio::sync::watch;
 pub(crate) use self::tool::OUTPUT_TAIL;
 pub use self::tool::{Output, ToolCall, ToolStatus};
 use crate::arbiter::Arbiter;
+use crate::entry::Entry;
+use crate::protocol::{ClientsReply, RulesReply, SessionCall, SessionReply, SnapshotReply};
 
 /// Most queued prompts.
 const PROMPT_QUEUE: usize = 64;
@@ -133,6 +135,27 @@ impl State {
         // A single prompt may be of any size.
         let fits = waiting == 0 || waiting + weight(prompt) <= PROMPT_QUEUE_BYTES;
         fits && self.queue.len() < PROMPT_QUEUE
+    }
+
+    /// The reply to a call that only reads the state; `None` for any other call.
+    pub(crate) fn answer(&self, call: &SessionCall, id: &SessionId, epoch: u64) -> Option<SessionReply> {
+        match call {
+            SessionCall::Clients => Some(SessionReply::Clients(ClientsReply { clients: self.clients.clone() })),
+            SessionCall::Rules => Some(SessionReply::Rules(RulesReply { rules: self.rules.clone() })),
+            SessionCall::Snapshot => {
+                let (session_id, snapshot) = (id.clone(), Box::new(self.clone()));
+                Some(SessionReply::Snapshot(SnapshotReply { session_id, epoch, snapshot }))
+            }
+            _ => None,
+        }
+    }
+
+    /// Applies the next entry. An event of a newer version has at least a number.
+    pub(crate) fn apply_entry(&mut self, entry: &Entry) {
+        match entry.event() {
+            Some(event) => self.apply(event),
+            None => self.seq = entry.seq(),
+        }
     }
 
     /// Applies the next event.

@@ -25,13 +25,7 @@ pub async fn rebuild(journal: &Arc<dyn Journal>, claim: &Claim) -> Result<State,
         if page.entries.is_empty() {
             return Ok(state);
         }
-        for entry in &page.entries {
-            match entry.event() {
-                Some(event) => state.apply(event),
-                // An event of a newer version has a number too.
-                None => state.seq = entry.seq(),
-            }
-        }
+        page.entries.iter().for_each(|entry| state.apply_entry(entry));
     }
 }
 

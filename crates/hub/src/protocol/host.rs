@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use multitap_event::{AgentCommand, AgentModel, Question, SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
 
 use crate::journal::SessionRecord;
 use crate::state::{Presence, State};
@@ -33,33 +34,28 @@ pub enum HostCall {
 }
 
 /// A page of the list of sessions.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionsCall {
     /// Only sessions in this folder.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
     /// The last session of the page before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<SessionId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
 }
 
 /// The client's wishes for a new session. The host checks all of them.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct OpenCall {
     /// The folder to work in; the host's own if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
     /// An agent by the name it has on this host.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// An approval mode: a unified word.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed_tools: Vec<String>,
@@ -71,18 +67,18 @@ pub struct OpenCall {
 }
 
 /// A session by its id; if absent, the one that the connection has joined.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AboutSession {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
 }
 
 /// Which files to find.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FilesCall {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
     /// Letters of the path, in order. Empty: the files nearest to the folder.
     #[serde(default)]
@@ -102,26 +98,24 @@ pub enum HostReply {
     Questions { questions: Vec<SessionQuestion> },
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionsReply {
     pub sessions: Vec<SessionSummary>,
     /// There are more: what `after` takes for the next page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<SessionId>,
 }
 
 /// One session in a list.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionSummary {
     pub session_id: SessionId,
     /// The first prompt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     pub agent: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     pub created: Timestamp,
     pub updated: Timestamp,
@@ -158,6 +152,7 @@ pub struct OpenReply {
 }
 
 /// One agent of a host.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentSummary {
@@ -167,7 +162,6 @@ pub struct AgentSummary {
     pub is_default: bool,
     pub is_installed: bool,
     /// How to install it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub install: Option<String>,
 }
 
