@@ -89,7 +89,6 @@ impl<T, Q, R> Emitter<T, Q, R> {
         AgentError::new(AgentErrorKind::ProtocolError, why).of(self.session.agent)
     }
 
-    /// Emits that error.
     pub(crate) fn refuse(&self, why: impl Into<String>, out: &mut Step) {
         out.events.push(EventKind::Error(self.refused(why)));
     }

@@ -78,7 +78,6 @@ impl Script {
 }
 
 impl Simple {
-    /// The program's name as written.
     pub(crate) fn name(&self) -> &str {
         self.words.first().map_or("", |word| word.text.as_str())
     }

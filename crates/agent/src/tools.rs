@@ -60,7 +60,6 @@ pub(crate) fn is_own(name: &str) -> bool {
     OWN.iter().any(|(own, _)| *own == name)
 }
 
-/// All tools of a session.
 #[derive(Debug, Clone)]
 pub(crate) struct Toolbox {
     pub(crate) files: Files,
@@ -145,7 +144,6 @@ fn arguments<T: DeserializeOwned>(call: &Call) -> Result<T, BadCall> {
     })
 }
 
-/// A spec whose arguments are these properties.
 fn spec(name: &str, kind: ToolKind, description: &str, properties: &Value, required: &[&str]) -> Spec {
     Spec {
         name: name.to_owned(),

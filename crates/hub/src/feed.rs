@@ -23,7 +23,6 @@ const BYTES_AT_A_TIME: usize = 256 * 1024;
 const ATTEMPTS: u32 = 5;
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(200);
 
-/// An item of a feed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Told {
     Event(Entry),

@@ -56,7 +56,6 @@ pub struct Open {
 }
 
 pub enum Which {
-    /// A new session.
     New {
         id: SessionId,
         /// The session that it is a copy of.

@@ -128,7 +128,6 @@ pub struct ReplayGap {
     pub epoch: u64,
 }
 
-/// A live session.
 #[derive(Debug, Clone)]
 pub struct Session {
     id: SessionId,
@@ -218,7 +217,6 @@ impl Session {
         self.ask(|reply| Ask::Join { join, reply }).await?
     }
 
-    /// The current state.
     pub async fn snapshot(&self) -> Option<Box<State>> {
         // No right is needed to read the state.
         let anybody = ClientRef::new("multitap", Door::Host);

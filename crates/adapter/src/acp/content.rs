@@ -15,7 +15,6 @@ use crate::json::JsonFields as _;
 #[derive(Debug, Default)]
 pub(super) struct Shown {
     pub(super) text: String,
-    /// The file that the call is about.
     pub(super) path: Option<String>,
     pub(super) changes: Vec<Change>,
 }

@@ -17,7 +17,6 @@ use crate::emit::{More, Voice};
 use crate::json::present;
 use crate::json::{self, JsonFields as _, one, text_of, text_of_blocks};
 
-/// The phase of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Started,
@@ -25,7 +24,6 @@ pub(super) enum Phase {
     Completed,
 }
 
-/// An item's id, type, phase, parent and time.
 struct ItemContext<'a> {
     id: String,
     sort: &'a str,
@@ -39,7 +37,6 @@ impl ItemContext<'_> {
         if self.phase == Phase::Completed { More::None } else { More::Comes }
     }
 
-    /// The call that an item describes.
     fn tool(&self, name: &str, kind: ToolKind, title: String) -> OpenTool {
         let title = Some(title).filter(|title| !title.is_empty());
         OpenTool { title, parent: self.parent.clone(), ..OpenTool::new(self.id.as_str(), name, kind, self.now) }
@@ -236,7 +233,6 @@ impl CodexCodec {
     }
 }
 
-/// The id of a part of the model's thoughts.
 pub(super) fn thought_id(item: &str, part: &str, index: u64) -> String {
     format!("{item}:{part}:{index}")
 }
@@ -257,7 +253,6 @@ fn image(part: &Value) -> Option<Image> {
     Some(Image { media_type: media_type.to_owned(), data: data.to_owned() })
 }
 
-/// The arguments of a tool call.
 pub(super) fn arguments(given: Option<&Value>) -> Map<String, Value> {
     present(json::arguments(given.cloned()))
 }

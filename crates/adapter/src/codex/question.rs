@@ -31,17 +31,21 @@ pub(super) struct Native {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Via {
     /// A command, with the rule that would be saved for similar ones.
-    Command { rule: Option<Value> },
-    /// A change to files.
+    Command {
+        rule: Option<Value>,
+    },
     Patch,
-    /// A tool of an MCP server.
     McpTool,
     /// An MCP server asks the user something.
     Form,
     /// Further permissions for the turn or the session.
-    Permissions { wanted: Map<String, Value> },
+    Permissions {
+        wanted: Map<String, Value>,
+    },
     /// The model asks the user something; the ids of its questions, in order.
-    Input { ids: Vec<String> },
+    Input {
+        ids: Vec<String>,
+    },
     /// A request in the older format, with its own words for decisions.
     Legacy,
     /// An `approval.required` event, answered by a call.
@@ -300,7 +304,6 @@ fn input_question(params: &Fields) -> QuestionParts {
     }
 }
 
-/// An MCP server asks the user something.
 fn form_question(params: &Fields, server: &str) -> QuestionParts {
     let Question { title, options, details, reason, .. } =
         Elicitation::of(server, &params.0).question(QuestionId::from(""), None);

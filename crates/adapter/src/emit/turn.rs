@@ -38,7 +38,6 @@ struct OpenTurn {
 pub(crate) struct EndFacts {
     /// The agent's id of the turn of a waiting prompt, if it has reported one.
     pub(crate) announced: Option<TurnId>,
-    /// The usage of the interrupted turn.
     pub(crate) usage: Option<TokenUsage>,
     /// Why the program died, if it did.
     pub(crate) died: Option<AgentError>,

@@ -46,7 +46,6 @@ const BEGINS: &str = ":*";
 /// Prefix of an exact rule that would otherwise be read as another rule.
 const EXACTLY: char = '=';
 
-/// The shell tool by any of its names.
 fn is_shell(name: &str) -> bool {
     [tools::shell::NAME, "shell", "ShellTool", "Bash"].contains(&name)
 }
@@ -186,7 +185,6 @@ impl Rule {
         }
     }
 
-    /// The rule, described for people.
     pub(crate) fn shown(&self) -> String {
         match self {
             Self::Tool(name) => name.clone(),

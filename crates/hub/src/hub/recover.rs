@@ -41,7 +41,6 @@ pub(super) async fn recover(journal: &Arc<dyn Journal>, claim: Claim) -> Result<
     recovered
 }
 
-/// Claims a log, recovers it and releases it.
 pub(super) async fn recover_and_release(journal: Arc<dyn Journal>, id: SessionId) -> Result<(), JournalError> {
     let claim = journal.claim(id.clone()).await?;
     let owner = claim.owner.clone();

@@ -16,12 +16,12 @@ use crate::state::{Presence, State};
 pub enum HostCall {
     /// Lists sessions, live and stored, those that changed last first.
     Sessions(SessionsCall),
-    /// Opens a session.
     Open(Box<OpenCall>),
     /// Resumes a stored session. One that is live stays as it is.
     #[serde(rename_all = "camelCase")]
-    Resume { session_id: SessionId },
-    /// The agents of this host.
+    Resume {
+        session_id: SessionId,
+    },
     Agents,
     /// The models of a session's agent; without a session, of the agent that a new one would have.
     Models(AboutSession),
@@ -74,7 +74,6 @@ pub struct AboutSession {
     pub session_id: Option<SessionId>,
 }
 
-/// Which files to find.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -85,7 +84,6 @@ pub struct FilesCall {
     pub query: String,
 }
 
-/// The reply to a [`HostCall`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum HostReply {
@@ -106,7 +104,6 @@ pub struct SessionsReply {
     pub next: Option<SessionId>,
 }
 
-/// One session in a list.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -124,7 +121,6 @@ pub struct SessionSummary {
     pub questions: usize,
 }
 
-/// What a session is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum SessionStatus {
@@ -151,7 +147,6 @@ pub struct OpenReply {
     pub notices: Vec<String>,
 }
 
-/// One agent of a host.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -161,7 +156,6 @@ pub struct AgentSummary {
     /// A session that names no agent has this one.
     pub is_default: bool,
     pub is_installed: bool,
-    /// How to install it.
     pub install: Option<String>,
 }
 

@@ -80,7 +80,6 @@ impl Stored {
     }
 }
 
-/// The result of a tool, as text.
 fn answer(response: &Value) -> String {
     let text = ["output", "error", "content"].into_iter().find_map(|key| response.string(key));
     text.unwrap_or_else(|| response.to_string())
