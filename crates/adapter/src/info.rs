@@ -82,6 +82,17 @@ pub(crate) struct McpAbilities {
     pub(crate) rules_misread_underscores: bool,
 }
 
+impl McpAbilities {
+    pub(crate) const ALL: Self = Self {
+        timeout: true,
+        trust: true,
+        include_tools: true,
+        exclude_tools: true,
+        cwd: true,
+        rules_misread_underscores: false,
+    };
+}
+
 /// The folder with an agent's own files.
 #[derive(Debug)]
 pub(crate) struct Home {

@@ -151,6 +151,7 @@ fn spec(name: &str, kind: ToolKind, description: &str, properties: &Value, requi
         parameters: json!({ "type": "object", "properties": properties, "required": required }),
         kind,
         server: None,
-        read_only: false,
+        // Several calls that only look may run at once.
+        read_only: matches!(kind, ToolKind::Read | ToolKind::Search),
     }
 }

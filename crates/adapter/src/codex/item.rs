@@ -10,6 +10,7 @@ use super::change;
 use super::command::typed;
 use super::decode::CodexCodec;
 use super::notice::note;
+use super::stored::texts_of;
 use super::tools::{Ended, Native, OpenTool};
 use super::wire::{Fields, underscored};
 use crate::codec::Step;
@@ -239,10 +240,9 @@ pub(super) fn thought_id(item: &str, part: &str, index: u64) -> String {
 
 /// A prompt with its pictures, if it is not empty.
 pub(super) fn user_message(parts: &[Value], id: Option<&str>) -> Option<EventKind> {
-    let text = parts.iter().filter_map(|part| part.get("text")?.as_str()).collect::<Vec<_>>().join("\n");
     let images: Vec<Image> = parts.iter().filter_map(image).collect();
-    let message_id = id.map(MessageId::from);
-    let message = UserMessage { content: text, images, message_id, ..UserMessage::default() };
+    let (content, message_id) = (texts_of(parts), id.map(MessageId::from));
+    let message = UserMessage { content, images, message_id, ..UserMessage::default() };
     (!message.content.is_empty() || !message.images.is_empty()).then_some(EventKind::UserMessage(message))
 }
 

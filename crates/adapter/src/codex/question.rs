@@ -1,10 +1,11 @@
 //! Codex's approval requests and questions, as questions of the session. Several may be open at once.
 
 use multitap_event::{AskedQuestion, Choice, Details, Elicitation, Question, QuestionId, ToolId, one_line, option};
+use multitap_process::quote;
 use serde_json::{Map, Value, json};
 
 use super::change;
-use super::command::{join, typed};
+use super::command::typed;
 use super::decode::CodexCodec;
 use super::item::arguments;
 use super::notice::note;
@@ -117,7 +118,7 @@ impl CodexCodec {
         if let Some(rule) = &rule {
             let words: Vec<String> =
                 rule.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
-            let name = format!("Always allow commands that begin with {}", one_line(&join(&words)));
+            let name = format!("Always allow commands that begin with {}", one_line(&quote(&words)));
             options.push(always(option::PROCEED_ALWAYS_AND_SAVE, name));
         }
         options.push(cancel("Deny"));

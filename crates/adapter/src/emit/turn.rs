@@ -8,9 +8,8 @@ use multitap_process::Exit;
 
 use crate::codec::{End, Step};
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Turns {
-    agent: AgentType,
     count: u64,
     open: Option<OpenTurn>,
     cancelling: bool,
@@ -44,21 +43,6 @@ pub(crate) struct EndFacts {
 }
 
 impl Turns {
-    pub(crate) fn new(agent: AgentType) -> Self {
-        Self {
-            agent,
-            count: 0,
-            open: None,
-            cancelling: false,
-            waiting: 0,
-            reported: None,
-            last: None,
-            used: None,
-            fatal: None,
-            ended: false,
-        }
-    }
-
     /// A turn begins, unless one runs.
     pub(crate) fn begin(&mut self, now: Timestamp, out: &mut Step) {
         self.begin_as(None, Some(now), out);
@@ -136,7 +120,14 @@ impl Turns {
     }
 
     /// The agent's output has ended: ends the running turn, then the session. The caller has closed the turn's work.
-    pub(crate) fn end(&mut self, end: &End, facts: EndFacts, clock: Option<Timestamp>, out: &mut Step) {
+    pub(crate) fn end(
+        &mut self,
+        agent: AgentType,
+        end: &End,
+        facts: EndFacts,
+        clock: Option<Timestamp>,
+        out: &mut Step,
+    ) {
         if std::mem::replace(&mut self.ended, true) {
             return;
         }
@@ -151,7 +142,7 @@ impl Turns {
             End::Broken { why, .. } => Some(why.clone()),
             _ => exit
                 .filter(|exit| !asked && (in_turn || !(exit.success() || failed_before)))
-                .map(|exit| facts.died.unwrap_or_else(|| died(self.agent, exit, in_turn))),
+                .map(|exit| facts.died.unwrap_or_else(|| died(agent, exit, in_turn))),
         };
         let mut error = self.fatal.take();
         let fatal = error.is_some();

@@ -7,7 +7,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::command::{Script, quote};
+use multitap_process::quote;
+
+use crate::command::Script;
 use crate::job::Access;
 use crate::tools;
 
