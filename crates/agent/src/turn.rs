@@ -490,7 +490,7 @@ impl Turn {
     }
 
     fn count(&mut self, usage: TokenUsage) {
-        self.usage = Some(self.usage.map_or(usage, |before| before.plus(usage)));
+        self.usage = TokenUsage::sum(self.usage, Some(usage));
     }
 
     /// Its last message as JSON, if it is JSON.

@@ -70,7 +70,8 @@ impl Session {
         let tail = Arc::new(Tail::new(start.state.seq, Retain::Ring));
         let end = CancellationToken::new();
         let past = Some(Past::Elsewhere(elsewhere.clone()));
-        let session = Self::new(start.id.clone(), start.epoch, native, inbox_tx, tail.clone(), past, end.clone());
+        let mut session = Self::new(start.id.clone(), start.epoch, native, inbox_tx, tail.clone(), past, end.clone());
+        session.reached = Reached::of(reach);
         let task = FarTask {
             start,
             elsewhere,
@@ -83,7 +84,7 @@ impl Session {
             under_way: JoinSet::new(),
             over: false,
         };
-        (session.reached(Reached::of(reach)), FarEnd { heard: heard_tx, end }, task)
+        (session, FarEnd { heard: heard_tx, end }, task)
     }
 }
 

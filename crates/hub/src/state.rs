@@ -246,10 +246,7 @@ impl State {
         if end.origin.is_none() {
             self.in_flight = None;
         }
-        self.usage = match (self.usage, end.usage) {
-            (Some(before), Some(more)) => Some(before.plus(more)),
-            (before, more) => before.or(more),
-        };
+        self.usage = TokenUsage::sum(self.usage, end.usage);
         if let Some(cost) = end.cost_usd {
             self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
         }

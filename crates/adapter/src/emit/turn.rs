@@ -111,10 +111,7 @@ impl Turns {
             turn.duration_ms = turn.duration_ms.or(timed);
             turn.turn_id = Some(open.id);
         }
-        self.used = match (self.used, turn.usage) {
-            (Some(before), Some(now)) => Some(before.plus(now)),
-            (before, now) => now.or(before),
-        };
+        self.used = TokenUsage::sum(self.used, turn.usage);
         self.last = Some((turn.status, turn.error.clone()));
         out.events.push(EventKind::TurnCompleted(turn));
     }

@@ -210,7 +210,7 @@ impl Stored {
                 total_tokens: tokens.number("total").unwrap_or(sum.total_tokens),
                 ..sum
             };
-            self.turn.used = Some(self.turn.used.map_or(usage, |before| before.plus(usage)));
+            self.turn.used = TokenUsage::sum(self.turn.used, Some(usage));
         }
         for call in &tool_calls {
             self.call(call, at, out);
