@@ -61,7 +61,6 @@ fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan<AcpCodec>,
     Ok(Plan { args: config.agent_args.clone(), ..Plan::new(codec) })
 }
 
-/// The settings with which a session is opened.
 pub(crate) fn wishes(config: &SessionConfig) -> Result<Wishes, LaunchError> {
     let cwd = match &config.working_directory {
         Some(folder) => std::path::absolute(folder),

@@ -152,7 +152,6 @@ fn unsupported(setting: impl Into<String>, why: impl Into<String>) -> Unsupporte
     Unsupported::new(AgentType::Claude, setting, why)
 }
 
-/// Claude's word for a mode.
 fn native_mode(mode: &Mode) -> Result<String, Unsupported> {
     match mode {
         Mode::Native(word) => Ok(word.clone()),
@@ -184,7 +183,6 @@ fn mcp_server(server: &McpServer) -> Value {
     written
 }
 
-/// The rule for all tools of a server.
 fn server_rule(name: &str) -> String {
     format!("mcp__{}", plain(name))
 }

@@ -1,7 +1,6 @@
 //! The trait for an agent's dialect: lines in, events out; commands in, lines out. No I/O, no clock, no failure.
 
 use std::fmt;
-use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use multitap_event::{AgentError, Command, Decide, EditedCall, EventKind, Timesta
 use multitap_process::{Exit, Line};
 use serde::Deserialize;
 
+use crate::history::file;
 use crate::line::{bounded, repaired, too_long, unrecognized};
 
 /// One agent's dialect. May keep state, must not fail: a line that it does not understand becomes `unrecognized`.
@@ -185,13 +185,11 @@ const LARGEST_SHOWN: u64 = 2 * 1024 * 1024;
 
 impl Files for DiskFiles {
     fn read(&self, path: &Path) -> Option<String> {
-        // Checked before opening: opening a FIFO would block until somebody writes to it.
-        let meta = fs::metadata(path).ok()?;
-        if !meta.is_file() || meta.len() > LARGEST_SHOWN {
+        let file = file::open(path).ok()?;
+        let mut text = String::new();
+        if file.metadata().ok()?.len() > LARGEST_SHOWN {
             return None;
         }
-        let file = File::open(path).ok()?;
-        let mut text = String::new();
         file.take(LARGEST_SHOWN).read_to_string(&mut text).ok()?;
         Some(text)
     }

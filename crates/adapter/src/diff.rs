@@ -1,17 +1,6 @@
-//! Makes unified diffs of two texts, and texts from diffs.
+//! Unified diffs as agents write them, and texts from diffs.
 
 use multitap_diff::header_name;
-
-/// The unified diff from `before` (`None` if the file does not exist yet) to `after`, with git's header; empty if they
-/// are equal.
-pub(crate) fn unified(path: &str, before: Option<&str>, after: &str) -> String {
-    if before.unwrap_or_default() == after {
-        return String::new();
-    }
-    let path = path.trim_start_matches('/');
-    let from = if before.is_some() { format!("a/{path}") } else { "/dev/null".to_owned() };
-    multitap_diff::unified(&from, before.unwrap_or_default(), &format!("b/{path}"), after)
-}
 
 /// The unified diff of a file that is removed.
 pub(crate) fn removed(path: &str, before: &str) -> String {
@@ -105,7 +94,7 @@ mod tests {
             ("gone\n", ""),
             ("x\n\ny\n", "x\n\nz\n"),
         ] {
-            let diff = unified("f.txt", Some(before), after);
+            let diff = multitap_diff::of_file("f.txt", Some(before), after);
             let hunks = &diff[diff.find("@@").unwrap()..];
             assert_eq!(apply(before, hunks).as_deref(), Some(after), "{diff}");
             assert_eq!(revert(after, hunks).as_deref(), Some(before), "{diff}");

@@ -44,7 +44,7 @@ pub(crate) struct Emitter<T = (), Q = (), R = ()> {
 impl<T, Q, R> Emitter<T, Q, R> {
     pub(crate) fn new(session: SessionFacts) -> Self {
         Self {
-            turns: Turns::new(session.agent),
+            turns: Turns::default(),
             texts: Texts::default(),
             messages: MessageStream::default(),
             tools: Tools::default(),
@@ -81,7 +81,7 @@ impl<T, Q, R> Emitter<T, Q, R> {
 
     /// The agent's output has ended: ends the running turn, then the session. The caller has closed the turn's work.
     pub(crate) fn end_session(&mut self, end: &End, facts: EndFacts, now: Timestamp, out: &mut Step) {
-        self.turns.end(end, facts, self.session.clock(now), out);
+        self.turns.end(self.session.agent, end, facts, self.session.clock(now), out);
     }
 
     /// The error of a command that cannot be carried out.
@@ -89,7 +89,6 @@ impl<T, Q, R> Emitter<T, Q, R> {
         AgentError::new(AgentErrorKind::ProtocolError, why).of(self.session.agent)
     }
 
-    /// Emits that error.
     pub(crate) fn refuse(&self, why: impl Into<String>, out: &mut Step) {
         out.events.push(EventKind::Error(self.refused(why)));
     }

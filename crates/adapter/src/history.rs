@@ -66,7 +66,6 @@ impl StoredSession {
     }
 }
 
-/// A conversation cannot be found or read.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     #[error(

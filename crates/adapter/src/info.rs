@@ -32,14 +32,12 @@ pub struct AgentInfo {
     pub(crate) recorded: fn() -> Box<dyn Codec>,
 }
 
-/// The program of an agent.
 #[derive(Debug)]
 pub struct ProgramInfo {
     /// Its name on `PATH`.
     pub name: &'static str,
     /// The environment variable that overrides the program.
     pub variable: &'static str,
-    /// The command that installs it.
     pub install: &'static str,
     /// The version that the fixtures and tests are from.
     pub tested_version: &'static str,
@@ -84,6 +82,17 @@ pub(crate) struct McpAbilities {
     pub(crate) rules_misread_underscores: bool,
 }
 
+impl McpAbilities {
+    pub(crate) const ALL: Self = Self {
+        timeout: true,
+        trust: true,
+        include_tools: true,
+        exclude_tools: true,
+        cwd: true,
+        rules_misread_underscores: false,
+    };
+}
+
 /// The folder with an agent's own files.
 #[derive(Debug)]
 pub(crate) struct Home {
@@ -102,7 +111,6 @@ pub(crate) struct SignInPlaces {
     pub(crate) variables: &'static [&'static str],
     /// Files in the agent's own folder, or beside it (`../NAME`).
     pub(crate) files: &'static [&'static str],
-    /// How to sign in.
     pub(crate) fix: &'static str,
     /// Finds a file of the agent's folder that contains a key, or names a way to one.
     pub(crate) in_settings: fn(&Path) -> Option<String>,
@@ -110,7 +118,6 @@ pub(crate) struct SignInPlaces {
     pub(crate) uses_keychain: bool,
 }
 
-/// An agent's own store of conversations.
 #[derive(Debug)]
 pub(crate) struct Store {
     pub(crate) list: fn(&Path, Option<&Here>) -> Vec<StoredSession>,
@@ -151,7 +158,6 @@ impl AgentInfo {
         Self::all().into_iter().find(|info| info.agent == agent)
     }
 
-    /// Path of this agent's program on this machine.
     pub fn find_program(&self) -> Option<PathBuf> {
         which::which(self.program.as_ref()?.name).ok()
     }

@@ -98,7 +98,6 @@ pub(crate) fn text_of_blocks(blocks: &[Value]) -> Option<String> {
     Some(blocks.iter().map(text).collect::<Option<Vec<_>>>()?.join("\n"))
 }
 
-/// Removes nulls from a value.
 pub(crate) fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(map) => Value::Object(present(map)),

@@ -11,15 +11,7 @@ use crate::info::{AgentInfo, McpAbilities};
 
 /// The settings that an agent supports for a server of that name. The built-in agent supports all.
 fn abilities(agent: AgentType, name: &str) -> McpAbilities {
-    let all = McpAbilities {
-        timeout: true,
-        trust: true,
-        include_tools: true,
-        exclude_tools: true,
-        cwd: true,
-        rules_misread_underscores: false,
-    };
-    let known = AgentInfo::of(agent).map_or(all, |info| info.mcp);
+    let known = AgentInfo::of(agent).map_or(McpAbilities::ALL, |info| info.mcp);
     let by_rule = !(known.rules_misread_underscores && name.contains('_'));
     McpAbilities {
         trust: known.trust && by_rule,

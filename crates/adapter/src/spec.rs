@@ -16,7 +16,6 @@ use crate::info::AgentInfo;
 use crate::pump::{Lifetime, Pump};
 use crate::{codex, mcp, project};
 
-/// Everything that is needed to start an agent.
 #[derive(Debug)]
 pub struct LaunchSpec {
     pub config: SessionConfig,
@@ -57,7 +56,6 @@ impl<C> Plan<C> {
     }
 }
 
-/// The codec that reads a recorded stream of that agent.
 pub fn recorded(agent: AgentType) -> Option<Box<dyn Codec>> {
     AgentInfo::of(agent).map(|info| (info.recorded)())
 }

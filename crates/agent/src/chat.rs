@@ -40,7 +40,6 @@ enum ChatLine {
     Unknown,
 }
 
-/// A conversation could not be resumed or stored.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ChatError {
     #[error("there is no conversation '{0}' of the built-in agent")]
@@ -86,7 +85,6 @@ impl ChatOwner {
     }
 }
 
-/// The file of the current conversation.
 #[derive(Debug)]
 pub(crate) struct Chat {
     pub(crate) id: String,
@@ -214,7 +212,6 @@ impl Chat {
         if self.begun { Ok(()) } else { self.write(String::new()).await }
     }
 
-    /// The model that answered last.
     pub(crate) fn model(&self) -> Option<&str> {
         self.model.as_deref()
     }

@@ -11,6 +11,8 @@ mod scan;
 
 use std::fmt;
 
+use multitap_process::quote;
+
 pub(crate) use read_only::Trust;
 pub(crate) use runner::{is_runner, runs_others};
 pub(crate) use scan::Candidates;
@@ -78,7 +80,6 @@ impl Script {
 }
 
 impl Simple {
-    /// The program's name as written.
     pub(crate) fn name(&self) -> &str {
         self.words.first().map_or("", |word| word.text.as_str())
     }
@@ -99,19 +100,6 @@ impl fmt::Display for Simple {
         let words: Vec<_> = self.words.iter().map(|word| word.text.clone()).collect();
         f.write_str(&quote(&words))
     }
-}
-
-/// Quotes words so that the shell reads exactly them.
-pub(crate) fn quote(words: &[String]) -> String {
-    let plain = |char: char| char.is_ascii_alphanumeric() || "_-./:@%+,=".contains(char);
-    let word = |word: &String| {
-        if !word.is_empty() && word.chars().all(plain) {
-            word.clone()
-        } else {
-            format!("'{}'", word.replace('\'', r"'\''"))
-        }
-    };
-    words.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// Parser state: the rest of the input, the commands so far, and the current command.

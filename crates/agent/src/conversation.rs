@@ -36,7 +36,6 @@ impl Message {
         Self::Assistant { parts: vec![Part::Text { text: text.into() }] }
     }
 
-    /// The calls that the model makes in it.
     pub(crate) fn calls(&self) -> impl Iterator<Item = &Call> {
         let parts = if let Self::Assistant { parts } = self { parts.as_slice() } else { &[] };
         parts.iter().filter_map(Part::call)
@@ -104,7 +103,6 @@ pub(crate) struct Answer {
     pub(crate) failed: bool,
 }
 
-/// The conversation as it is sent to the model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Conversation {
     messages: Vec<Message>,

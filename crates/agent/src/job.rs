@@ -61,7 +61,6 @@ pub(crate) enum Access<'a> {
 }
 
 impl Job {
-    /// One line for people.
     pub(crate) fn title(&self) -> String {
         match self {
             Self::FileTool(look) => look.title(),
@@ -88,7 +87,6 @@ impl Job {
         }
     }
 
-    /// The details of a question about the job.
     pub(crate) fn details(&self) -> Details {
         match self {
             Self::Change(change) => change.details(),

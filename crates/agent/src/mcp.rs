@@ -58,7 +58,6 @@ pub(crate) struct ServerContext {
     pub(crate) asks: mpsc::Sender<Asked>,
 }
 
-/// The status of a server, for people.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerChange {
     pub(crate) name: String,
@@ -79,7 +78,6 @@ impl Servers {
         (Self { all: servers.iter().map(start).collect(), tasks, stop }, reported)
     }
 
-    /// The tools available now.
     pub(crate) fn specs(&self) -> Vec<Spec> {
         self.all.iter().flat_map(|server| server.state().specs()).collect()
     }

@@ -34,7 +34,6 @@ pub(crate) struct Always {
     pub(crate) save: bool,
 }
 
-/// The rules of a session.
 #[derive(Debug, Clone)]
 pub(crate) struct Policy {
     pub(crate) mode: ApprovalMode,
@@ -68,7 +67,6 @@ impl Policy {
         policy
     }
 
-    /// The policy for a folder that may be trusted or not.
     #[must_use]
     pub(crate) fn in_folder(mut self, trust: Trust) -> Self {
         self.trust = trust;

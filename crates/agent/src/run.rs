@@ -313,10 +313,7 @@ impl Runner {
                 end.model_usage.clone_from(&self.spent);
                 self.patience = None;
                 self.by_user = false;
-                self.usage = match (self.usage, end.usage) {
-                    (Some(before), Some(more)) => Some(before.plus(more)),
-                    (before, more) => before.or(more),
-                };
+                self.usage = TokenUsage::sum(self.usage, end.usage);
             }
             _ => {}
         }

@@ -72,7 +72,6 @@ impl fmt::Display for Enforced {
     }
 }
 
-/// Which part of the sandbox must be enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Enforcement {
     /// Everything that was requested.

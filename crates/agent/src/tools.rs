@@ -60,7 +60,6 @@ pub(crate) fn is_own(name: &str) -> bool {
     OWN.iter().any(|(own, _)| *own == name)
 }
 
-/// All tools of a session.
 #[derive(Debug, Clone)]
 pub(crate) struct Toolbox {
     pub(crate) files: Files,
@@ -145,7 +144,6 @@ fn arguments<T: DeserializeOwned>(call: &Call) -> Result<T, BadCall> {
     })
 }
 
-/// A spec whose arguments are these properties.
 fn spec(name: &str, kind: ToolKind, description: &str, properties: &Value, required: &[&str]) -> Spec {
     Spec {
         name: name.to_owned(),
@@ -153,6 +151,7 @@ fn spec(name: &str, kind: ToolKind, description: &str, properties: &Value, requi
         parameters: json!({ "type": "object", "properties": properties, "required": required }),
         kind,
         server: None,
-        read_only: false,
+        // Several calls that only look may run at once.
+        read_only: matches!(kind, ToolKind::Read | ToolKind::Search),
     }
 }

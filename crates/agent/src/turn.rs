@@ -37,7 +37,6 @@ const STOPPED: &str = "the user stopped it";
 /// Share of the context window that may be used before the conversation is summarised.
 const FULL: f64 = 0.8;
 
-/// Something that happened.
 #[derive(Debug)]
 pub(crate) enum Input {
     Prompt(UserText),
@@ -82,7 +81,6 @@ pub(crate) struct PreparedCall {
     pub(crate) job: Result<(Job, Verdict), String>,
 }
 
-/// Something to do.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Effect {
     Tell(EventKind),
@@ -492,7 +490,7 @@ impl Turn {
     }
 
     fn count(&mut self, usage: TokenUsage) {
-        self.usage = Some(self.usage.map_or(usage, |before| before.plus(usage)));
+        self.usage = TokenUsage::sum(self.usage, Some(usage));
     }
 
     /// Its last message as JSON, if it is JSON.

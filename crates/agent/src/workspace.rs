@@ -57,12 +57,10 @@ impl Inside {
         &self.path
     }
 
-    /// The folder of the workspace that contains it.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The path relative to that folder.
     fn below(&self) -> &Path {
         self.path.strip_prefix(&self.folder).unwrap_or(Path::new(""))
     }

@@ -176,7 +176,7 @@ impl SessionOutcome {
             self.text.clone_from(text);
         }
         if let Some(usage) = end.usage {
-            self.usage = Some(self.usage.map_or(usage, |before| before.plus(usage)));
+            self.usage = TokenUsage::sum(self.usage, Some(usage));
         }
         self.cost_usd =
             end.total_cost_usd.or(end.cost_usd.map(|cost| cost + self.cost_usd.unwrap_or(0.0))).or(self.cost_usd);

@@ -65,6 +65,15 @@ pub fn header_name(name: &str) -> Cow<'_, str> {
     Cow::Owned(quoted)
 }
 
+/// The unified diff of a file from `before` (`None`: it does not exist yet) to `after`, with Git's header; empty if they
+/// are equal.
+#[must_use]
+pub fn of_file(path: &str, before: Option<&str>, after: &str) -> String {
+    let path = path.trim_start_matches('/');
+    let from = if before.is_some() { format!("a/{path}") } else { "/dev/null".to_owned() };
+    unified(&from, before.unwrap_or_default(), &format!("b/{path}"), after)
+}
+
 /// The unified diff from `before` to `after`, with both names in its header; empty if the texts are equal.
 #[must_use]
 pub fn unified(from: &str, before: &str, to: &str, after: &str) -> String {

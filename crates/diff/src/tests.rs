@@ -162,3 +162,10 @@ fn a_name_cannot_look_like_another_line_of_the_header() {
     let diff = unified("a/x\n@@ -1 +1 @@", "1\n", "b/x", "2\n");
     assert_eq!(diff, "--- \"a/x\\n@@ -1 +1 @@\"\n+++ b/x\n@@ -1 +1 @@\n-1\n+2\n");
 }
+
+#[test]
+fn a_new_file_comes_from_nowhere() {
+    assert_eq!(of_file("/a.txt", None, "x\n"), "--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+x\n");
+    assert_eq!(of_file("a.txt", Some("x\n"), "y\n"), "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-x\n+y\n");
+    assert_eq!(of_file("a.txt", Some("x\n"), "x\n"), "");
+}

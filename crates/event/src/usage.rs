@@ -32,6 +32,12 @@ impl TokenUsage {
         }
     }
 
+    /// The sum of two usages, as far as they are known.
+    #[must_use]
+    pub fn sum(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        one.into_iter().chain(other).reduce(Self::plus)
+    }
+
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {

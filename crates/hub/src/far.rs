@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use multitap_event::{ClientRef, SessionId};
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 pub use self::task::{FarNews, FarTask};
@@ -69,9 +70,21 @@ impl Session {
         let tail = Arc::new(Tail::new(start.state.seq, Retain::Ring));
         let end = CancellationToken::new();
         let past = Some(Past::Elsewhere(elsewhere.clone()));
-        let session = Self::new(start.id.clone(), start.epoch, native, inbox_tx, tail.clone(), past, end.clone());
-        let task = FarTask::new(start, elsewhere, inbox, heard, native_tx, reach_tx, tail, end.clone());
-        (session.reached(Reached::of(reach)), FarEnd { heard: heard_tx, end }, task)
+        let mut session = Self::new(start.id.clone(), start.epoch, native, inbox_tx, tail.clone(), past, end.clone());
+        session.reached = Reached::of(reach);
+        let task = FarTask {
+            start,
+            elsewhere,
+            inbox,
+            heard,
+            native: native_tx,
+            reach: reach_tx,
+            tail,
+            end: end.clone(),
+            under_way: JoinSet::new(),
+            over: false,
+        };
+        (session, FarEnd { heard: heard_tx, end }, task)
     }
 }
 

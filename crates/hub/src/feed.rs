@@ -4,10 +4,9 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-
 use std::time::Duration;
 
-use multitap_event::{ClientRef, SessionId};
+use multitap_event::{ClientId, ClientRef, SessionId};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -24,7 +23,6 @@ const BYTES_AT_A_TIME: usize = 256 * 1024;
 const ATTEMPTS: u32 = 5;
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(200);
 
-/// An item of a feed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Told {
     Event(Entry),
@@ -62,15 +60,18 @@ impl Feed {
     pub(crate) fn new(
         session: SessionId,
         client: ClientRef,
-        reader: Arc<Reader>,
+        after: u64,
+        patience: Option<Duration>,
         tail: Arc<Tail>,
         past: Option<Past>,
     ) -> Self {
-        let (head, last) = (tail.watch(), reader.cursor());
-        Self { session, client, reader, tail, head, past, ready: VecDeque::new(), last }
+        let id = client.client_id.clone().unwrap_or_else(ClientId::fresh);
+        let reader = Arc::new(Reader::new(id, after, patience));
+        tail.seat(reader.clone());
+        let head = tail.watch();
+        Self { session, client, reader, tail, head, past, ready: VecDeque::new(), last: after }
     }
 
-    /// The reading client.
     pub fn client(&self) -> &ClientRef {
         &self.client
     }

@@ -56,7 +56,6 @@ pub struct Open {
 }
 
 pub enum Which {
-    /// A new session.
     New {
         id: SessionId,
         /// The session that it is a copy of.
@@ -169,7 +168,7 @@ impl Hub {
         let (inbox_tx, inbox) = mpsc::channel(INBOX);
         let (native_tx, native) = watch::channel(ground.state.native_id.clone());
         let (epoch, past) = (ground.epoch, ground.past());
-        let session = Session::new(id.clone(), epoch, native, inbox_tx, tail.clone(), past, stop.clone());
+        let mut session = Session::new(id.clone(), epoch, native, inbox_tx, tail.clone(), past, stop.clone());
         inner.lock().insert(id.clone(), session.clone());
         let beginning = Beginning {
             ground,
@@ -193,7 +192,10 @@ impl Hub {
             task.run(opened_tx).await;
         });
         let error = match opened.await {
-            Ok(Ok(after)) => return Ok(session.opened_at(after)),
+            Ok(Ok(after)) => {
+                session.opened_after = after;
+                return Ok(session);
+            }
             Ok(Err(error)) => OpenError::Launch(Box::new(error)),
             // It was stopped before its agent started.
             Err(_) => OpenError::ShutDown,

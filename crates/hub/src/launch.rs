@@ -5,7 +5,6 @@ use std::pin::Pin;
 
 use multitap_event::{AgentLink, LaunchError, SessionConfig};
 
-/// A starting agent.
 pub type Launching = Pin<Box<dyn Future<Output = Result<AgentLink, LaunchError>> + Send>>;
 
 pub trait Launch: fmt::Debug + Send + Sync + 'static {

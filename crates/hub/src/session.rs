@@ -128,19 +128,19 @@ pub struct ReplayGap {
     pub epoch: u64,
 }
 
-/// A live session.
 #[derive(Debug, Clone)]
 pub struct Session {
     id: SessionId,
     epoch: u64,
     /// The last event before this process owned the session.
-    opened_after: u64,
+    pub(crate) opened_after: u64,
     native: watch::Receiver<Option<String>>,
     inbox: mpsc::Sender<Ask>,
     tail: Arc<Tail>,
     past: Option<Past>,
     end: CancellationToken,
-    reached: Reached,
+    /// The connection of a session that may be out of reach.
+    pub(crate) reached: Reached,
 }
 
 impl Session {
@@ -155,18 +155,6 @@ impl Session {
     ) -> Self {
         let opened_after = tail.head().last;
         Self { id, epoch, opened_after, native, inbox, tail, past, end, reached: Reached::always() }
-    }
-
-    /// Sets the event at which this opening of the session begins.
-    pub(crate) fn opened_at(mut self, after: u64) -> Self {
-        self.opened_after = after;
-        self
-    }
-
-    /// Sets the connection of a session that may be out of reach.
-    pub(crate) fn reached(mut self, reached: Reached) -> Self {
-        self.reached = reached;
-        self
     }
 
     /// Our own id; every event has it.
@@ -218,7 +206,6 @@ impl Session {
         self.ask(|reply| Ask::Join { join, reply }).await?
     }
 
-    /// The current state.
     pub async fn snapshot(&self) -> Option<Box<State>> {
         // No right is needed to read the state.
         let anybody = ClientRef::new("multitap", Door::Host);

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use multitap_event::{
     AgentCapabilities, ApprovalMode, ClientId, ClientRef, Event, EventKind, Prompt, PromptId, Question, Rule, Ruling,
-    SessionEnd, SessionEndReason, SessionStart, TodoList, TokenUsage, ToolCompleted, ToolOutcome, TurnEnd, TurnId,
-    TurnStatus, UserMessage, Withdrawal, shell_line, shortened,
+    SessionEnd, SessionEndReason, SessionId, SessionStart, TodoList, TokenUsage, ToolCompleted, ToolOutcome, TurnEnd,
+    TurnId, TurnStatus, UserMessage, Withdrawal, shell_line, shortened,
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
@@ -19,6 +19,8 @@ use tokio::sync::watch;
 pub(crate) use self::tool::OUTPUT_TAIL;
 pub use self::tool::{Output, ToolCall, ToolStatus};
 use crate::arbiter::Arbiter;
+use crate::entry::Entry;
+use crate::protocol::{ClientsReply, RulesReply, SessionCall, SessionReply, SnapshotReply};
 
 /// Most queued prompts.
 const PROMPT_QUEUE: usize = 64;
@@ -135,6 +137,27 @@ impl State {
         fits && self.queue.len() < PROMPT_QUEUE
     }
 
+    /// The reply to a call that only reads the state; `None` for any other call.
+    pub(crate) fn answer(&self, call: &SessionCall, id: &SessionId, epoch: u64) -> Option<SessionReply> {
+        match call {
+            SessionCall::Clients => Some(SessionReply::Clients(ClientsReply { clients: self.clients.clone() })),
+            SessionCall::Rules => Some(SessionReply::Rules(RulesReply { rules: self.rules.clone() })),
+            SessionCall::Snapshot => {
+                let (session_id, snapshot) = (id.clone(), Box::new(self.clone()));
+                Some(SessionReply::Snapshot(SnapshotReply { session_id, epoch, snapshot }))
+            }
+            _ => None,
+        }
+    }
+
+    /// Applies the next entry. An event of a newer version has at least a number.
+    pub(crate) fn apply_entry(&mut self, entry: &Entry) {
+        match entry.event() {
+            Some(event) => self.apply(event),
+            None => self.seq = entry.seq(),
+        }
+    }
+
     /// Applies the next event.
     pub fn apply(&mut self, event: &Event) {
         self.seq = event.seq;
@@ -223,10 +246,7 @@ impl State {
         if end.origin.is_none() {
             self.in_flight = None;
         }
-        self.usage = match (self.usage, end.usage) {
-            (Some(before), Some(more)) => Some(before.plus(more)),
-            (before, more) => before.or(more),
-        };
+        self.usage = TokenUsage::sum(self.usage, end.usage);
         if let Some(cost) = end.cost_usd {
             self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
         }

@@ -35,6 +35,7 @@ mod lines;
 mod mark;
 mod output;
 mod peer;
+mod quote;
 #[cfg(unix)]
 mod replace;
 #[cfg(unix)]
@@ -51,6 +52,7 @@ pub use foreground::foreground;
 pub use leftover::end_leftovers;
 pub use lines::{Line, LineBuffer, Lines, MAX_LINE};
 pub use peer::{Connector, LocalConnection, connectors, is_of_agent};
+pub use quote::quote;
 #[cfg(unix)]
 pub use replace::replace;
 #[cfg(unix)]

@@ -15,7 +15,6 @@ use tokio::sync::mpsc;
 /// Maximum number of launched agents that wait for the test.
 const QUEUE: usize = 8;
 
-/// The agent's side of a link, and what the agent was launched with.
 pub type LaunchedAgent = (SessionConfig, AgentEnd);
 
 /// Starts no agent: sends [`started`] and hands the agent's side of the link to the test.
@@ -30,7 +29,6 @@ pub struct ScriptedLaunch {
 }
 
 impl ScriptedLaunch {
-    /// The launcher, and the agents it launches from now on.
     pub fn new() -> (Arc<Self>, mpsc::Receiver<LaunchedAgent>) {
         let (agents, launched) = mpsc::channel(QUEUE);
         (Arc::new(Self { agents, steers: false, silent: AtomicBool::new(false) }), launched)

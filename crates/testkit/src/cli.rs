@@ -89,20 +89,17 @@ pub const INTEROP: &[Cli] = &[
 
 impl Cli {
     /// The pinned CLI of that name.
-    #[must_use]
     pub fn named(agent: &str) -> Option<Self> {
         INTEROP.iter().copied().find(|cli| cli.agent == agent)
     }
 
     /// The folder that holds this package at this version.
-    #[must_use]
     pub fn folder(&self) -> Option<PathBuf> {
         let name = self.package.rsplit('/').next().unwrap_or(self.package);
         Some(cache_folder()?.join(format!("{name}-{}", self.version)))
     }
 
     /// The path of the program; `None` if there is no build for this machine.
-    #[must_use]
     pub fn program(&self) -> Option<PathBuf> {
         let program = match self.agent {
             "claude" => format!("@anthropic-ai/claude-code-{}/claude", platform()?),
@@ -113,15 +110,12 @@ impl Cli {
         Some(self.folder()?.join("node_modules").join(program))
     }
 
-    /// The program, if it is installed.
-    #[must_use]
     pub fn installed(&self) -> Option<PathBuf> {
         self.program().filter(|program| program.is_file())
     }
 }
 
 /// `$MULTITAP_TEST_CACHE`, else the `multitap/npm` folder of the user's cache.
-#[must_use]
 pub fn cache_folder() -> Option<PathBuf> {
     let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let user = || {

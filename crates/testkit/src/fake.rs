@@ -66,19 +66,15 @@ impl Fake {
     }
 
     /// A fake that speaks Claude Code's dialect.
-    #[must_use]
     pub fn claude() -> FakeClaude {
         FakeClaude::default()
     }
 
-    /// The program to run.
-    #[must_use]
     pub fn program(&self) -> PathBuf {
         self.path().join(&self.name)
     }
 
     /// The folder it lives in, to be put on PATH.
-    #[must_use]
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -102,19 +98,15 @@ impl Fake {
 /// One thing a fake does in a turn.
 #[derive(Debug, Clone)]
 pub enum Act {
-    /// Prints a line.
     Line(String),
     /// Prints a line that is not JSON.
     Garbage,
-    /// Prints a line of this many mebibytes.
-    LongLine { mebibytes: usize },
-    /// Prints a line that is not UTF-8.
+    LongLine {
+        mebibytes: usize,
+    },
     InvalidUtf8,
-    /// Prints this on stderr.
     Stderr(String),
-    /// Ends with this code.
     Exit(u8),
-    /// Kills itself with this signal.
     Kill(u8),
     /// Does nothing more, ever.
     Hang,
@@ -296,8 +288,6 @@ fn initialized() -> Value {
     })
 }
 
-/// The line that begins every turn.
-#[must_use]
 pub fn init() -> Value {
     json!({
         "type": "system", "subtype": "init", "cwd": "/workspace", "session_id": SESSION, "tools": ["Bash", "Read"],
@@ -308,7 +298,6 @@ pub fn init() -> Value {
 }
 
 /// A line with text of the agent.
-#[must_use]
 pub fn assistant(text: &str) -> Value {
     let message = json!({
         "id": "msg_01", "type": "message", "role": "assistant", "model": "claude-opus-5-5",
@@ -322,7 +311,6 @@ pub fn assistant(text: &str) -> Value {
 }
 
 /// The line that completes a turn.
-#[must_use]
 pub fn result(text: &str) -> Value {
     json!({
         "type": "result", "subtype": "success", "is_error": false, "result": text, "num_turns": 1,

@@ -7,21 +7,26 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One recorded run.
-#[derive(Debug, Clone, PartialEq)]
+/// One recorded run. As JSON, the first line of its file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "dir", rename = "args")]
 pub struct Fixture {
+    #[serde(skip)]
     pub agent: String,
     /// The CLI's version.
+    #[serde(skip)]
     pub version: String,
+    #[serde(skip)]
     pub case: String,
     pub argv: Vec<String>,
     pub cwd: String,
     pub exit: Exit,
     pub note: Option<String>,
+    #[serde(skip)]
     pub lines: Vec<Line>,
 }
 
@@ -45,7 +50,6 @@ pub struct Line {
     pub line: String,
 }
 
-/// The direction of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
@@ -66,18 +70,6 @@ pub enum Direction {
 /// The text that stands for the end of input.
 pub const END_OF_INPUT: &str = "<EOF>";
 
-/// The first line of a file.
-#[derive(Debug, Serialize, Deserialize)]
-struct Head {
-    dir: String,
-    argv: Vec<String>,
-    cwd: String,
-    exit: Exit,
-    note: Option<String>,
-}
-
-const HEAD: &str = "args";
-
 impl Fixture {
     /// Reads one file. Its path contains agent, version and case.
     pub fn load(path: &Path) -> Result<Self> {
@@ -90,33 +82,15 @@ impl Fixture {
     fn parse(text: &str, agent: String, version: String, case: String) -> Result<Self> {
         let mut lines = text.lines().enumerate();
         let (_, first) = lines.next().context("empty file")?;
-        let head: Head = serde_json::from_str(first).context("line 1 is not a header")?;
-        ensure!(head.dir == HEAD, "line 1 is not a header");
+        let head: Self = serde_json::from_str(first).context("line 1 is not a header")?;
         let lines = lines
             .filter(|(_, line)| !line.trim().is_empty())
             .map(|(number, line)| serde_json::from_str(line).with_context(|| format!("line {}", number + 1)));
-        Ok(Self {
-            agent,
-            version,
-            case,
-            argv: head.argv,
-            cwd: head.cwd,
-            exit: head.exit,
-            note: head.note,
-            lines: lines.collect::<Result<_>>()?,
-        })
+        Ok(Self { agent, version, case, lines: lines.collect::<Result<_>>()?, ..head })
     }
 
-    /// The file's text.
     pub fn text(&self) -> Result<String> {
-        let head = Head {
-            dir: HEAD.to_owned(),
-            argv: self.argv.clone(),
-            cwd: self.cwd.clone(),
-            exit: self.exit.clone(),
-            note: self.note.clone(),
-        };
-        let mut text = serde_json::to_string(&head)?;
+        let mut text = serde_json::to_string(self)?;
         for line in &self.lines {
             text.push('\n');
             text += &serde_json::to_string(line)?;
@@ -149,8 +123,6 @@ impl Fixture {
         self.stdout().filter_map(|line| serde_json::from_str(line).ok())
     }
 
-    /// The exit code, if one was recorded.
-    #[must_use]
     pub fn exit_code(&self) -> Option<i32> {
         match &self.exit {
             Exit::Code(code) => Some(*code),
@@ -165,7 +137,6 @@ impl Fixture {
 }
 
 /// The folder of this repository's recordings.
-#[must_use]
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../adapter/tests/fixtures")
 }
@@ -211,7 +182,7 @@ fn version_key(path: &Path) -> (Vec<u64>, PathBuf) {
 fn is_recording(path: &Path) -> Result<bool> {
     let text = fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
     let head = text.lines().next().and_then(|line| serde_json::from_str::<Value>(line).ok());
-    Ok(head.is_some_and(|head| head["dir"] == HEAD))
+    Ok(head.is_some_and(|head| head["dir"] == "args"))
 }
 
 #[cfg(test)]

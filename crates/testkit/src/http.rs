@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 /// Time limit for a response; nothing takes this long unless it fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Where requests go.
 #[derive(Debug, Clone)]
 pub struct HttpClient {
     port: u16,
@@ -19,7 +18,6 @@ pub struct HttpClient {
 }
 
 impl HttpClient {
-    #[must_use]
     pub fn to(port: u16) -> Self {
         Self { port, headers: Vec::new() }
     }
@@ -58,7 +56,6 @@ impl HttpClient {
         self.send("GET", path, b"")
     }
 
-    /// Sends JSON.
     pub fn post(&self, path: &str, body: &Value) -> Result<Response> {
         let client = self.clone().with("Content-Type", "application/json");
         client.send("POST", path, body.to_string().as_bytes())
@@ -128,18 +125,15 @@ impl Response {
         Ok(Self { status, headers, body })
     }
 
-    #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
 
-    #[must_use]
     pub fn is_stream(&self) -> bool {
         self.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"))
     }
 
-    /// The whole body.
     pub fn text(mut self) -> Result<String> {
         let mut bytes = Vec::new();
         while let Some(byte) = self.body.next()? {

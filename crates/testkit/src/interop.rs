@@ -24,19 +24,16 @@ const WISH: &str = "MULTITAP_INTEROP";
 const SKIPS: &str = "MULTITAP_INTEROP_SKIPS";
 
 /// The MCP Inspector with the Node.js that runs it, if this test may drive it.
-#[must_use]
 pub fn mcp_inspector() -> Option<[PathBuf; 2]> {
     Some([find(NODE)?, find(MCP_INSPECTOR)?])
 }
 
 /// The MCP conformance scenarios, and the Node.js that runs them, if this test may run them.
-#[must_use]
 pub fn mcp_conformance() -> Option<[PathBuf; 2]> {
     Some([find(NODE)?, find(MCP_CONFORMANCE)?])
 }
 
 /// `acpx` with the Node.js that runs it, if this test may drive it.
-#[must_use]
 pub fn acpx() -> Option<[PathBuf; 2]> {
     Some([find(NODE)?, find(ACPX)?])
 }
@@ -46,7 +43,6 @@ pub fn acpx() -> Option<[PathBuf; 2]> {
 /// # Panics
 ///
 /// If the CLI is required and not installed.
-#[must_use]
 pub fn find(cli: Cli) -> Option<PathBuf> {
     let place = cli.program().map_or(Place::Cannot("there is no build for this machine"), Place::of);
     judge(&format!("{} {}", cli.agent, cli.version), &place)
@@ -57,7 +53,6 @@ pub fn find(cli: Cli) -> Option<PathBuf> {
 /// # Panics
 ///
 /// If the peer is required and not installed.
-#[must_use]
 pub fn peer(kind: peer::Kind) -> Option<PathBuf> {
     judge(kind.title(), &kind.place())
 }
@@ -67,7 +62,6 @@ pub fn peer(kind: peer::Kind) -> Option<PathBuf> {
 /// # Panics
 ///
 /// If it is not installed on a machine that runs all tests (`CI` is set).
-#[must_use]
 pub fn tmux() -> Option<PathBuf> {
     let found = peer::on_path(&["tmux"]);
     if found.is_none() {

@@ -44,7 +44,6 @@ const REPEATED: usize = 200;
 /// The answer to requests outside the conversation, unless the script says otherwise.
 const SIDE_TEXT: &str = "Scripted session";
 
-/// The model APIs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Api {
     Anthropic,
@@ -109,14 +108,11 @@ impl ModelServer {
         Ok(Self { address, shared, thread: Some(thread) })
     }
 
-    /// Where it listens.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// `http://127.0.0.1:PORT`, without a path.
-    #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -132,19 +128,15 @@ impl ModelServer {
     }
 
     /// Number of scripted replies that were not requested yet.
-    #[must_use]
     pub fn queued(&self) -> usize {
         self.shared.state().queue.len()
     }
 
     /// All requests so far, in order.
-    #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.shared.state().requests.clone()
     }
 
-    /// The requests of the conversation only.
-    #[must_use]
     pub fn conversation(&self) -> Vec<Request> {
         self.requests().into_iter().filter(|request| request.role == Role::Conversation).collect()
     }
@@ -155,12 +147,10 @@ impl ModelServer {
     }
 
     /// Whether a reply hangs now.
-    #[must_use]
     pub fn hangs(&self) -> bool {
         self.shared.progress.borrow().hanging > 0
     }
 
-    /// Waits until a reply hangs.
     pub async fn until_hanging(&self, patience: Duration) -> Result<()> {
         self.until(patience, "no reply hangs", |progress| progress.hanging > 0).await
     }
@@ -329,7 +319,7 @@ fn respond(api: Api, request: &Request, reply: &Reply, shared: Arc<Shared>) -> R
     let (kind, beats) = match (whole, api) {
         (Some(whole), _) => ("application/json", play::at_once(reply, whole.to_string())),
         (None, api) => {
-            let mut dialect: Box<dyn Dialect> = match api {
+            let mut dialect: Box<dyn Dialect + '_> = match api {
                 Api::Anthropic => Box::new(anthropic::Stream::new(seen, reply.usage)),
                 Api::OpenAi => Box::new(openai::Stream::new(seen, reply.usage)),
                 Api::OpenAiChat => Box::new(chat::Stream::new(seen, reply.usage)),

@@ -60,7 +60,6 @@ pub struct Peer {
     last: u64,
 }
 
-/// A running command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call(u64);
 
@@ -76,7 +75,6 @@ pub enum Said {
 }
 
 impl Peer {
-    /// Starts one in this place.
     pub fn start(kind: Kind, scratch: &Scratch) -> Result<Self> {
         let words = kind.start()?;
         let mut command = scratch.command(&words[0]);
@@ -93,7 +91,6 @@ impl Peer {
         Ok(Self { kind, child, stdin, lines, stderr: Some(stderr), said: BTreeMap::new(), last: 0 })
     }
 
-    #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -135,25 +132,18 @@ impl Peer {
     /// A command and its result.
     pub fn call(&mut self, what: &str, args: Value) -> Result<Value> {
         let call = self.begin(what, args)?;
-        loop {
-            match self.next(call)? {
-                Said::Event(_) => {}
-                Said::Done(result) => return Ok(result),
-                Said::Failed(error) => bail!("{what} by {} failed: {error}", self.kind.title()),
-            }
+        match self.all(call)? {
+            (_, Ok(result)) => Ok(result),
+            (_, Err(error)) => bail!("{what} by {} failed: {error}", self.kind.title()),
         }
     }
 
     /// Runs a command that must fail, and returns its error.
     pub fn refused(&mut self, what: &str, args: Value) -> Result<Value> {
         let call = self.begin(what, args)?;
-        let mut events = Vec::new();
-        loop {
-            match self.next(call)? {
-                Said::Event(event) => events.push(event),
-                Said::Failed(error) => return Ok(error),
-                Said::Done(result) => bail!("{what} by {} succeeded: {events:#?}, {result:#}", self.kind.title()),
-            }
+        match self.all(call)? {
+            (_, Err(error)) => Ok(error),
+            (events, Ok(result)) => bail!("{what} by {} succeeded: {events:#?}, {result:#}", self.kind.title()),
         }
     }
 
@@ -171,12 +161,20 @@ impl Peer {
 
     /// All remaining events of a stream.
     pub fn rest(&mut self, call: Call) -> Result<Vec<Value>> {
+        match self.all(call)? {
+            (events, Ok(_)) => Ok(events),
+            (events, Err(error)) => bail!("{} failed after {events:#?}: {error}", self.kind.title()),
+        }
+    }
+
+    /// The remaining events of a call, and its result or its error.
+    fn all(&mut self, call: Call) -> Result<(Vec<Value>, Result<Value, Value>)> {
         let mut events = Vec::new();
         loop {
             match self.next(call)? {
                 Said::Event(event) => events.push(event),
-                Said::Done(_) => return Ok(events),
-                Said::Failed(error) => bail!("{} failed after {events:#?}: {error}", self.kind.title()),
+                Said::Done(result) => return Ok((events, Ok(result))),
+                Said::Failed(error) => return Ok((events, Err(error))),
             }
         }
     }

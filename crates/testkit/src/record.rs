@@ -42,7 +42,6 @@ pub struct Case {
 /// One step of the host.
 #[derive(Debug, Clone)]
 enum Move {
-    /// Writes a line.
     Send(String),
     /// Waits for a line on stdout.
     Until(Wanted),
@@ -55,7 +54,6 @@ enum Move {
     },
     /// Answers the line that was waited for last.
     Answer(fn(&Value) -> Value),
-    /// Waits until the model hangs.
     UntilHanging,
     Pause(Duration),
     /// Sends a signal by number.
@@ -87,7 +85,6 @@ impl Wanted {
 }
 
 /// The cases for an agent; none if it has no table yet.
-#[must_use]
 pub fn cases(agent: &str) -> Vec<Case> {
     match agent {
         "claude" => claude::cases(),

@@ -85,25 +85,19 @@ impl Scratch {
     }
 
     /// The folder that contains all others.
-    #[must_use]
     pub fn root(&self) -> &Path {
         self.folder.path()
     }
 
-    /// HOME.
-    #[must_use]
     pub fn home(&self) -> PathBuf {
         self.root().join("home")
     }
 
     /// The folder the agent works in.
-    #[must_use]
     pub fn workspace(&self) -> PathBuf {
         self.root().join("workspace")
     }
 
-    /// A path in the workspace.
-    #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         self.workspace().join(name)
     }
@@ -118,32 +112,26 @@ impl Scratch {
         Ok(path)
     }
 
-    /// Reads a file in the workspace.
     pub fn read(&self, name: &str) -> Result<String> {
         let path = self.path(name);
         fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))
     }
 
-    /// Sets a variable.
     pub fn set(&mut self, name: &str, value: impl Into<OsString>) -> &mut Self {
         self.env.insert(name.into(), value.into());
         self
     }
 
-    /// The whole environment.
-    #[must_use]
     pub fn env(&self) -> Vec<(OsString, OsString)> {
         self.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
     /// The value of [`MARKER`] in every process of this place. See [`crate::wait::marked`].
-    #[must_use]
     pub fn marker(&self) -> &str {
         &self.marker
     }
 
     /// A command in the workspace with this environment and nothing else, stdin closed.
-    #[must_use]
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = crate::command(program.as_ref());
         command.env_clear().envs(&self.env).current_dir(self.workspace()).stdin(Stdio::null());

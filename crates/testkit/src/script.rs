@@ -13,7 +13,6 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/scripts")
 }
 
-/// The names of all scripts, in order.
 pub fn names() -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder()).context("read the folder of scripts")? {

@@ -60,13 +60,11 @@ impl<'a> Terminal<'a> {
         self.tmux(&["send-keys", "-l", "--", text]).map(drop)
     }
 
-    /// Types a line and Enter.
     pub fn enter(&self, text: &str) -> Result<()> {
         self.say(text)?;
         self.press(&["Enter"])
     }
 
-    /// The text on the screen.
     pub fn screen(&self) -> Result<String> {
         self.tmux(&["capture-pane", "-p"])
     }

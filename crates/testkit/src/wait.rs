@@ -45,12 +45,10 @@ pub fn until_blocking<T>(what: &str, patience: Duration, mut look: impl FnMut() 
 pub struct Process {
     pub pid: u32,
     pub parent: u32,
-    /// Its command line.
     pub command: String,
 }
 
 /// All that came from this process, at any depth, without itself; the nearest first, whatever their numbers.
-#[must_use]
 pub fn descendants(pid: u32) -> Vec<Process> {
     below(pid, table::all())
 }
@@ -66,13 +64,11 @@ fn below(pid: u32, mut all: Vec<Process>) -> Vec<Process> {
 }
 
 /// All processes that were started in this place, whoever their parent is now.
-#[must_use]
 pub fn marked(scratch: &Scratch) -> Vec<Process> {
     with_variable(MARKER, scratch.marker())
 }
 
 /// All processes that have this variable in their environment.
-#[must_use]
 pub fn with_variable(name: &str, value: &str) -> Vec<Process> {
     table::all().into_iter().filter(|process| table::has_variable(process.pid, name, value)).collect()
 }

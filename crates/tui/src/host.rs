@@ -54,7 +54,6 @@ pub struct ResumableSession {
     pub about: String,
 }
 
-/// The operation on the door.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShareRequest {
     /// Open it, at that port if there is one. An open door stays as it is.

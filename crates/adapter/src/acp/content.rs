@@ -3,19 +3,18 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use multitap_diff::of_file;
 use multitap_event::{FileChange, FileChangeType, ToolId};
 
 use super::block::text_of;
 use super::wire::{Location, ToolContent};
 use crate::codec::{Files, MOST_READ};
-use crate::diff;
 use crate::json::JsonFields as _;
 
 /// The current content of a call. An update replaces it.
 #[derive(Debug, Default)]
 pub(super) struct Shown {
     pub(super) text: String,
-    /// The file that the call is about.
     pub(super) path: Option<String>,
     pub(super) changes: Vec<Change>,
 }
@@ -86,7 +85,7 @@ impl Change {
     }
 
     pub(super) fn diff(&self) -> Option<String> {
-        Some(diff::unified(&self.path, self.before.as_deref(), &self.after)).filter(|diff| !diff.is_empty())
+        Some(of_file(&self.path, self.before.as_deref(), &self.after)).filter(|diff| !diff.is_empty())
     }
 }
 

@@ -11,9 +11,7 @@ use crate::json::{JsonFields as _, arguments, one};
 /// The agent whose peculiarities to expect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flavor {
-    /// The protocol's own.
     Plain,
-    /// Gemini CLI's.
     Gemini,
 }
 
@@ -138,7 +136,6 @@ impl Flavor {
         })
     }
 
-    /// The unified mode for the agent's word.
     pub(super) fn unified_mode(self, word: &str) -> Option<ApprovalMode> {
         match self {
             Self::Gemini => ApprovalMode::from_native(AgentType::Gemini, word),

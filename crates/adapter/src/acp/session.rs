@@ -202,7 +202,6 @@ impl AcpCodec {
         }
     }
 
-    /// Updates of the session's own state.
     pub(super) fn state_update(&mut self, kind: &str, mut update: Map<String, Value>, out: &mut Step) {
         match kind {
             "current_mode_update" => match update.text("currentModeId") {

@@ -14,7 +14,6 @@ use crate::emit::{EndFacts, NoEnd, OpenTool};
 use crate::json::JsonFields as _;
 use crate::line::message_in;
 
-/// Usage and cost of the session so far.
 #[derive(Debug, Default)]
 pub(super) struct SessionUsage {
     models: BTreeMap<String, ModelUsage>,
@@ -33,7 +32,6 @@ impl SessionUsage {
         }
     }
 
-    /// Adds the usage of each model in one turn.
     fn models(&mut self, usage: &[Value]) {
         for one in usage {
             let (Some(model), Some(turn)) = (one.string("model"), counted(one.field("token_count"))) else { continue };

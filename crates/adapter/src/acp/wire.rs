@@ -191,7 +191,6 @@ pub(super) struct Completed {
     pub(super) elicitation_id: String,
 }
 
-/// `$/cancel_request`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CancelRequest {

@@ -44,7 +44,6 @@ impl Covers {
         }
     }
 
-    /// Calls like this one.
     pub(super) fn like(asked: &AskedTool) -> Self {
         match asked.tool_name.as_str() {
             "Bash" | "PowerShell" => {

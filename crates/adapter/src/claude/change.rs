@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use multitap_diff::of_file;
 use multitap_event::{FileChange, FileChangeType};
 use serde::Deserialize as _;
 use serde_json::value::RawValue;
@@ -20,9 +21,8 @@ pub(super) fn of(tool: &OpenTool, structured: Option<&RawValue>, said: Option<&s
     }
     let reported: Value = structured.and_then(|written| serde_json::from_str(written.get()).ok()).unwrap_or_default();
     let mut change = from_result(tool, &reported).or_else(|| from_arguments(tool, said))?;
-    let whole_diff = |change: &FileChange| {
-        Some(diff::unified(&change.file_path, change.before.as_deref(), change.after.as_deref()?))
-    };
+    let whole_diff =
+        |change: &FileChange| Some(of_file(&change.file_path, change.before.as_deref(), change.after.as_deref()?));
     change.diff = change.diff.take().or_else(|| whole_diff(&change)).filter(|diff| !diff.is_empty());
     Some(change)
 }
@@ -109,7 +109,7 @@ impl Wanted {
             (What::Steps(_), None) | (What::Cell(_), _) => None,
         };
         let diff = match &after {
-            Some(after) => Some(diff::unified(&self.path, before.as_deref(), after)),
+            Some(after) => Some(of_file(&self.path, before.as_deref(), after)),
             None => self.fragment_diff(),
         };
         (before, after, diff.filter(|diff| !diff.is_empty()))
@@ -125,10 +125,10 @@ impl Wanted {
                     if text.is_empty() || text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") }
                 };
                 let diff =
-                    |step: &EditStep| diff::unified(&self.path, Some(&line(&step.old_string)), &line(&step.new_string));
+                    |step: &EditStep| of_file(&self.path, Some(&line(&step.old_string)), &line(&step.new_string));
                 Some(steps.iter().map(diff).collect())
             }
-            What::Cell(text) => Some(diff::unified(&self.path, None, text)),
+            What::Cell(text) => Some(of_file(&self.path, None, text)),
         }
     }
 }

@@ -89,7 +89,6 @@ impl ClaudeCodec {
         request(&format!("multitap-{}", self.emit.requests.open(asked)), &body)
     }
 
-    /// The request that Claude answers with that id.
     fn answered(&mut self, id: &str) -> Option<AgentRequest> {
         if id == INITIALIZE {
             return std::mem::take(&mut self.initializing).then_some(AgentRequest::Initialize);

@@ -81,7 +81,6 @@ fn look(path: &Path, here: Option<&Here>) -> Option<StoredSession> {
     Some(session)
 }
 
-/// The files of a conversation's sub-agents.
 fn sub_agents(path: &Path) -> impl Iterator<Item = PathBuf> {
     let folder = path.with_extension("").join("subagents");
     file::entries(&folder).into_iter().filter(|path| is_jsonl(path))

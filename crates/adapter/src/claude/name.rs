@@ -24,7 +24,6 @@ pub(super) fn kind(name: &str) -> ToolKind {
     }
 }
 
-/// One line about a call.
 pub(super) fn title(name: &str, arguments: &Map<String, Value>) -> String {
     let of = |key: &str| arguments.text(key).map(|what| format!("{name} {what}"));
     let title = match name {

@@ -72,7 +72,6 @@ impl ClaudeCodec {
         self.emit.questions.ask(question, native, out);
     }
 
-    /// Withdraws the questions that `is_withdrawn` selects.
     pub(super) fn withdraw(&mut self, is_withdrawn: impl Fn(&Native) -> bool, out: &mut Step) {
         self.emit.questions.withdraw("the agent no longer asks", |open| is_withdrawn(&open.native), out);
     }
@@ -119,7 +118,6 @@ fn described(input: &Map<String, Value>) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// The arguments of a command that change how it runs.
 pub(super) fn how_it_runs(input: &Map<String, Value>) -> impl Iterator<Item = String> {
     set_fields(input, &["command", "description", "timeout"])
 }
@@ -222,7 +220,6 @@ pub(super) fn kind(suggestion: &Value) -> Option<&str> {
     suggestion.text("type")
 }
 
-/// Whether a suggestion adds rules that allow.
 pub(super) fn allows_rules(suggestion: &Value) -> bool {
     kind(suggestion) == Some("addRules") && suggestion.text("behavior").is_none_or(|behavior| behavior == "allow")
 }

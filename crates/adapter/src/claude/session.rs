@@ -26,7 +26,6 @@ pub(super) struct Session {
 const CAPABILITIES: [&str; 6] = ["commands", "models", "account", "agents", "output_style", "available_output_styles"];
 
 impl ClaudeCodec {
-    /// A session of Claude's own store begins.
     pub(super) fn begin_stored(&mut self, session: &StoredSession, out: &mut Step) {
         self.emit.session = SessionFacts::stored(AgentType::Claude, session);
         self.emit.session.start(out);
@@ -120,7 +119,6 @@ impl ClaudeCodec {
         }
     }
 
-    /// Claude accepted a change of the model.
     pub(super) fn model_chosen(&mut self, model: String, out: &mut Step) {
         self.session.model_by_alias = true;
         self.emit.session.model_chosen(model, out);
@@ -149,7 +147,6 @@ impl Session {
     }
 }
 
-/// A mode by Claude's word for it.
 fn mode(native: String) -> SessionMode {
     SessionMode { unified: ApprovalMode::from_native(AgentType::Claude, &native), native }
 }

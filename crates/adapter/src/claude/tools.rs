@@ -62,7 +62,6 @@ impl Background {
         false
     }
 
-    /// The open calls of work in the background.
     pub(super) fn open_calls(&self, tools: &Tools) -> HashSet<ToolId> {
         tools.iter().filter(|tool| self.owns(tool, tools)).map(|tool| tool.id.clone()).collect()
     }

@@ -193,7 +193,6 @@ fn denial(denied: &Value) -> Denial {
     }
 }
 
-/// Why a turn failed, for people.
 fn why(result: &Map<String, Value>) -> String {
     let errors: Vec<&str> = result.list("errors").iter().filter_map(Value::as_str).collect();
     let error = result.field("error");

@@ -1,5 +1,6 @@
 //! Tool calls in stored sessions, as the model wrote them: a name, and arguments and output as text.
 
+use multitap_diff::of_file;
 use multitap_event::{FileChange, FileChangeType, Timestamp, ToolId, ToolKind, one_line};
 use serde_json::Value;
 
@@ -7,6 +8,7 @@ use super::change;
 use super::command::typed;
 use super::decode::CodexCodec;
 use super::item::arguments;
+use super::stored::texts_of;
 use super::tools::{Ended, Native, OpenTool};
 use super::wire::Fields;
 use crate::codec::Step;
@@ -87,9 +89,7 @@ fn kind(name: &str) -> ToolKind {
 fn text(output: Option<&Value>) -> String {
     match output {
         Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(parts)) => {
-            parts.iter().filter_map(|part| part.get("text")?.as_str()).collect::<Vec<_>>().join("\n")
-        }
+        Some(Value::Array(parts)) => texts_of(parts),
         Some(Value::Object(map)) => map.get("content").map_or_else(String::new, |content| text(Some(content))),
         _ => String::new(),
     }
@@ -141,7 +141,7 @@ fn changes(patch: &str, tool: &ToolId) -> Vec<FileChange> {
             FileChangeType::Created => {
                 let text: String =
                     body.lines().filter_map(|line| line.strip_prefix('+')).flat_map(|l| [l, "\n"]).collect();
-                change.diff = Some(diff::unified(&change.file_path, None, &text)).filter(|diff| !diff.is_empty());
+                change.diff = Some(of_file(&change.file_path, None, &text)).filter(|diff| !diff.is_empty());
                 change.after = Some(text);
             }
             FileChangeType::Modified => {

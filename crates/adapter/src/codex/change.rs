@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use multitap_diff::of_file;
 use multitap_event::{Details, FileChange, FileChangeType, ToolId};
 use serde_json::{Map, Value};
 
@@ -56,7 +57,7 @@ fn one(change: &Fields, path: Option<&str>, tool: &ToolId, files: &dyn Files) ->
     let Some(reported) = reported else { return Some(made) };
     match made.change_type {
         FileChangeType::Created if !is_diff(reported) => {
-            made.diff = Some(diff::unified(path, None, reported));
+            made.diff = Some(of_file(path, None, reported));
             made.after = Some(reported.to_owned());
         }
         FileChangeType::Deleted if !is_diff(reported) => {

@@ -1,5 +1,6 @@
 //! Shell commands in Codex's format and in a readable one.
 
+use multitap_process::quote;
 use serde_json::Value;
 
 const SHELLS: [&str; 4] = ["bash", "zsh", "sh", "dash"];
@@ -22,20 +23,8 @@ pub(super) fn typed(command: &Value) -> String {
     }
     match command {
         Value::String(text) => text.clone(),
-        _ => join(&words),
+        _ => quote(&words),
     }
-}
-
-pub(super) fn join(words: &[String]) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
-    let quote = |word: &String| {
-        if !word.is_empty() && word.chars().all(plain) {
-            word.clone()
-        } else {
-            format!("'{}'", word.replace('\'', r"'\''"))
-        }
-    };
-    words.iter().map(quote).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

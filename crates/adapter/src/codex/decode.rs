@@ -122,7 +122,6 @@ impl CodexCodec {
         Ok(Self { no_sandbox, ..Self::set_up(config, Settings::of(config)?, files, APP_SERVER) })
     }
 
-    /// A codec for a session with one process per turn.
     pub(super) fn by_process(config: &SessionConfig, settings: Settings, exec: Exec, files: Box<dyn Files>) -> Self {
         let codec = Self::set_up(config, settings, files, EXEC);
         Self { exec: Some(exec), ..codec }

@@ -58,7 +58,6 @@ fn is_compressed(path: &Path) -> bool {
     name(path).ends_with(".jsonl.zst")
 }
 
-/// The lines of a file, compressed or not.
 fn plain_lines(path: &Path) -> io::Result<Lines> {
     if !is_compressed(path) {
         return file::lines(path);
@@ -138,7 +137,6 @@ fn source(entry: &Fields) -> Source {
     if entry.text("type") == Some("event_msg") { Source::Event } else { Source::Response }
 }
 
-/// The user's message in an entry.
 fn said_by_user(entry: &Fields) -> Option<String> {
     let payload = entry.fields("payload");
     let text = match (entry.text("type")?, payload.text("type")?) {
@@ -155,7 +153,6 @@ fn said_by_user(entry: &Fields) -> Option<String> {
     Some(text).filter(|text| !text.trim().is_empty())
 }
 
-/// A conversation in Codex's store.
 pub(crate) struct Stored {
     session: StoredSession,
     lineage: Lineage,

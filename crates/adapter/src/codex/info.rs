@@ -39,14 +39,7 @@ pub(crate) static INFO: AgentInfo = AgentInfo {
         images: true,
     },
     steers: true,
-    mcp: McpAbilities {
-        timeout: true,
-        trust: true,
-        include_tools: true,
-        exclude_tools: true,
-        cwd: true,
-        rules_misread_underscores: false,
-    },
+    mcp: McpAbilities::ALL,
     home: Some(Home { variable: "CODEX_HOME", variable_is_parent: false, folder: ".codex" }),
     sign_in: Some(SignInPlaces {
         variables: &["CODEX_API_KEY", "CODEX_ACCESS_TOKEN"],

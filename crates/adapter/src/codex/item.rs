@@ -10,6 +10,7 @@ use super::change;
 use super::command::typed;
 use super::decode::CodexCodec;
 use super::notice::note;
+use super::stored::texts_of;
 use super::tools::{Ended, Native, OpenTool};
 use super::wire::{Fields, underscored};
 use crate::codec::Step;
@@ -17,7 +18,6 @@ use crate::emit::{More, Voice};
 use crate::json::present;
 use crate::json::{self, JsonFields as _, one, text_of, text_of_blocks};
 
-/// The phase of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Started,
@@ -25,7 +25,6 @@ pub(super) enum Phase {
     Completed,
 }
 
-/// An item's id, type, phase, parent and time.
 struct ItemContext<'a> {
     id: String,
     sort: &'a str,
@@ -39,7 +38,6 @@ impl ItemContext<'_> {
         if self.phase == Phase::Completed { More::None } else { More::Comes }
     }
 
-    /// The call that an item describes.
     fn tool(&self, name: &str, kind: ToolKind, title: String) -> OpenTool {
         let title = Some(title).filter(|title| !title.is_empty());
         OpenTool { title, parent: self.parent.clone(), ..OpenTool::new(self.id.as_str(), name, kind, self.now) }
@@ -236,17 +234,15 @@ impl CodexCodec {
     }
 }
 
-/// The id of a part of the model's thoughts.
 pub(super) fn thought_id(item: &str, part: &str, index: u64) -> String {
     format!("{item}:{part}:{index}")
 }
 
 /// A prompt with its pictures, if it is not empty.
 pub(super) fn user_message(parts: &[Value], id: Option<&str>) -> Option<EventKind> {
-    let text = parts.iter().filter_map(|part| part.get("text")?.as_str()).collect::<Vec<_>>().join("\n");
     let images: Vec<Image> = parts.iter().filter_map(image).collect();
-    let message_id = id.map(MessageId::from);
-    let message = UserMessage { content: text, images, message_id, ..UserMessage::default() };
+    let (content, message_id) = (texts_of(parts), id.map(MessageId::from));
+    let message = UserMessage { content, images, message_id, ..UserMessage::default() };
     (!message.content.is_empty() || !message.images.is_empty()).then_some(EventKind::UserMessage(message))
 }
 
@@ -257,7 +253,6 @@ fn image(part: &Value) -> Option<Image> {
     Some(Image { media_type: media_type.to_owned(), data: data.to_owned() })
 }
 
-/// The arguments of a tool call.
 pub(super) fn arguments(given: Option<&Value>) -> Map<String, Value> {
     present(json::arguments(given.cloned()))
 }

@@ -1,10 +1,11 @@
 //! Codex's approval requests and questions, as questions of the session. Several may be open at once.
 
 use multitap_event::{AskedQuestion, Choice, Details, Elicitation, Question, QuestionId, ToolId, one_line, option};
+use multitap_process::quote;
 use serde_json::{Map, Value, json};
 
 use super::change;
-use super::command::{join, typed};
+use super::command::typed;
 use super::decode::CodexCodec;
 use super::item::arguments;
 use super::notice::note;
@@ -31,17 +32,21 @@ pub(super) struct Native {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Via {
     /// A command, with the rule that would be saved for similar ones.
-    Command { rule: Option<Value> },
-    /// A change to files.
+    Command {
+        rule: Option<Value>,
+    },
     Patch,
-    /// A tool of an MCP server.
     McpTool,
     /// An MCP server asks the user something.
     Form,
     /// Further permissions for the turn or the session.
-    Permissions { wanted: Map<String, Value> },
+    Permissions {
+        wanted: Map<String, Value>,
+    },
     /// The model asks the user something; the ids of its questions, in order.
-    Input { ids: Vec<String> },
+    Input {
+        ids: Vec<String>,
+    },
     /// A request in the older format, with its own words for decisions.
     Legacy,
     /// An `approval.required` event, answered by a call.
@@ -113,7 +118,7 @@ impl CodexCodec {
         if let Some(rule) = &rule {
             let words: Vec<String> =
                 rule.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
-            let name = format!("Always allow commands that begin with {}", one_line(&join(&words)));
+            let name = format!("Always allow commands that begin with {}", one_line(&quote(&words)));
             options.push(always(option::PROCEED_ALWAYS_AND_SAVE, name));
         }
         options.push(cancel("Deny"));
@@ -300,7 +305,6 @@ fn input_question(params: &Fields) -> QuestionParts {
     }
 }
 
-/// An MCP server asks the user something.
 fn form_question(params: &Fields, server: &str) -> QuestionParts {
     let Question { title, options, details, reason, .. } =
         Elicitation::of(server, &params.0).question(QuestionId::from(""), None);

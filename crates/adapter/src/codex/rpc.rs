@@ -17,10 +17,8 @@ pub(super) enum AgentRequest {
     /// The newest conversation of this folder.
     Newest,
     Open,
-    /// The user's own settings.
     OwnSettings,
     Turn,
-    /// Adds something to the running turn.
     Steer(Steered),
     Interrupt,
     Query(Query),
@@ -51,7 +49,6 @@ impl AgentRequest {
     }
 }
 
-/// Who we are.
 pub(super) fn greeting() -> Value {
     json!({
         "clientInfo": { "name": "multitap", "title": "Multitap", "version": env!("CARGO_PKG_VERSION") },
@@ -73,7 +70,6 @@ impl CodexCodec {
         json!({ "id": id, "method": method, "params": params.into() }).to_string()
     }
 
-    /// The first line: introduces the client.
     pub(super) fn initialize(&mut self) -> String {
         self.send_request(AgentRequest::Initialize, "initialize", greeting())
     }

@@ -102,7 +102,6 @@ impl CodexCodec {
     }
 }
 
-/// The mode that corresponds to the rules.
 pub(super) fn mode_of(rules: &Rules) -> Option<SessionMode> {
     Some(SessionMode { native: rules.native_mode()?, unified: rules.mode })
 }

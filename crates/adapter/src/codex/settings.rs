@@ -9,7 +9,6 @@ use serde_json::{Map, Value, json};
 
 use crate::spec::folder_text;
 
-/// The configuration in Codex's own terms.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Settings {
     pub(super) cwd: Option<String>,
@@ -29,7 +28,6 @@ pub(super) struct Settings {
 pub(super) struct Rules {
     /// The unified mode that was chosen.
     pub(super) mode: Option<ApprovalMode>,
-    /// Codex's approval policy.
     pub(super) policy: Option<String>,
     pub(super) sandbox: Option<SandboxMode>,
     /// Whether the sandbox is part of the mode.
@@ -79,7 +77,6 @@ fn native_policy(word: &str) -> Result<String, Unsupported> {
     }
 }
 
-/// Codex's word for a sandbox.
 pub(super) fn sandbox_word(sandbox: SandboxMode) -> &'static str {
     match sandbox {
         SandboxMode::None | SandboxMode::FullAccess => "danger-full-access",

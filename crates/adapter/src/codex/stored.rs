@@ -97,7 +97,6 @@ impl CodexCodec {
         out.events.push(EventKind::Capabilities(capabilities));
     }
 
-    /// `turn_context`: the settings of the turn.
     pub(super) fn turn_context(&mut self, payload: &Fields, out: &mut Step) {
         self.policy_is(payload.get("approvalPolicy").map(policy_word), out);
         self.emit.session.model_is(payload.string("model"), out);
@@ -233,7 +232,6 @@ impl CodexCodec {
     }
 }
 
-/// All text in the parts of a message.
 pub(super) fn texts_of(parts: &[Value]) -> String {
     parts.iter().filter_map(|part| part.text("text")).collect::<Vec<_>>().join("\n")
 }

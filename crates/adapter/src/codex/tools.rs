@@ -40,7 +40,6 @@ pub(super) struct Ended {
     pub(super) duration_ms: Option<u64>,
 }
 
-/// Which open calls to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unended<'a> {
     All,
@@ -64,7 +63,6 @@ impl Unended<'_> {
 }
 
 impl Tools {
-    /// Marks the call as one with a process.
     pub(super) fn has_process(&mut self, id: &str) {
         if let Some(tool) = self.find_mut(id) {
             tool.native.process = true;
@@ -94,7 +92,6 @@ impl Tools {
 }
 
 impl CodexCodec {
-    /// A call ended.
     pub(super) fn end_call(&mut self, id: &ToolId, ended: Ended, now: Timestamp, out: &mut Step) {
         let Some(mut tool) = self.emit.tools.take(id.as_str(), out) else {
             let result = ended.result.filter(|result| !result.is_null()).map(without_nulls);
@@ -113,7 +110,6 @@ impl CodexCodec {
         self.emit.end_tool(&tool, end, now, out);
     }
 
-    /// Ends the calls whose end Codex does not report.
     pub(super) fn close_unended(&mut self, which: Unended<'_>, now: Timestamp, out: &mut Step) {
         let no_end = if which == Unended::Cancelled { NoEnd::CANCELLED } else { NoEnd::UNKNOWN };
         self.emit.close_tools(|tool| which.selects(tool), no_end, now, out);

@@ -73,7 +73,6 @@ impl CodexCodec {
         }
     }
 
-    /// A prompt was sent to Codex.
     pub(super) fn prompted(&mut self) {
         self.emit.turns.waiting = 1;
         self.turn.announced = None;
@@ -123,7 +122,6 @@ impl TurnOutcome {
 }
 
 impl CodexCodec {
-    /// The running turn is over.
     pub(super) fn turn_over(&mut self, over: TurnOutcome, now: Timestamp, out: &mut Step) {
         if self.emit.turns.waiting > 0 {
             self.begin_turn(None, out);
@@ -161,7 +159,6 @@ impl CodexCodec {
         self.reviewing = false;
     }
 
-    /// Codex refused to begin the turn.
     pub(super) fn turn_refused(&mut self, error: AgentError, now: Timestamp, out: &mut Step) {
         self.turn_over(TurnOutcome { error: Some(error), ..TurnOutcome::of("failed") }, now, out);
     }
@@ -230,7 +227,6 @@ fn attempt(message: &str) -> Option<(u32, Option<u32>)> {
     Some((attempt.parse().ok()?, most.parse().ok()))
 }
 
-/// The reason in it.
 fn reason(message: &str) -> String {
     let inner = message.split_once(" (").and_then(|(_, rest)| rest.strip_suffix(')'));
     inner.unwrap_or(message).to_owned()
@@ -248,7 +244,6 @@ fn info(error: &Fields) -> (Option<String>, Option<u16>) {
     }
 }
 
-/// An error as Codex describes it.
 pub(super) fn failure(error: &Fields) -> AgentError {
     let message = error.text("message").unwrap_or("the agent reports an error");
     let (word, status) = info(error);

@@ -17,7 +17,6 @@ pub(super) struct Call<T> {
     pub(super) params: T,
 }
 
-/// An answer to a request of ours.
 #[derive(Deserialize)]
 pub(super) struct Reply {
     pub(super) id: Value,
@@ -31,7 +30,6 @@ pub(super) struct ReplyError {
     pub(super) message: Option<String>,
 }
 
-/// A piece of text that belongs to an item.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Delta<'a> {

@@ -11,12 +11,10 @@ use crate::json::JsonFields as _;
 /// Maximum number of levels in a name with spaces. Further spaces belong to the last name.
 const DEEPEST: usize = 8;
 
-/// Reports the commands an agent listed.
 pub(crate) fn commands_event(list: &[Value]) -> EventKind {
     EventKind::Capabilities(AgentCapabilities { commands: Some(commands(list)), ..AgentCapabilities::default() })
 }
 
-/// Reports the models an agent listed.
 pub(crate) fn models_event(models: Vec<AgentModel>) -> EventKind {
     EventKind::Capabilities(AgentCapabilities { models: Some(models), ..AgentCapabilities::default() })
 }

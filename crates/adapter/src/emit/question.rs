@@ -67,7 +67,6 @@ impl<N> Questions<N> {
         self.withdraw("the agent went on without an answer from here", |open| open.is_about(tool), out);
     }
 
-    /// Whether a question about that tool is open.
     pub(crate) fn any_about(&self, tool: &str) -> bool {
         self.open.iter().any(|open| open.is_about(tool))
     }

@@ -28,7 +28,6 @@ impl<R> Requests<R> {
         self.count
     }
 
-    /// The request that the agent answers with that number.
     pub(crate) fn answered(&mut self, number: u64) -> Option<R> {
         self.open.remove(&number)
     }

@@ -149,7 +149,6 @@ impl SessionFacts {
         }
     }
 
-    /// The agent accepted a change of the model.
     pub(crate) fn model_chosen(&mut self, model: String, out: &mut Step) {
         self.model = Some(model.clone());
         report_model(model, out);

@@ -172,7 +172,6 @@ impl<T> Tools<T> {
         self.open.is_empty()
     }
 
-    /// Whether a call of that id is open or has ended.
     pub(crate) fn has_seen(&self, id: &str) -> bool {
         self.numbers.contains_key(id) || self.is_over(id)
     }
@@ -264,7 +263,6 @@ impl<T> Tools<T> {
         out.events.push(EventKind::System(SystemNote { subtype: "lateToolResult".to_owned(), message: None, data }));
     }
 
-    /// Takes the calls that were denied since the last time.
     pub(crate) fn take_denials(&mut self) -> Vec<Denial> {
         std::mem::take(&mut self.denials)
     }

@@ -8,9 +8,8 @@ use multitap_process::Exit;
 
 use crate::codec::{End, Step};
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Turns {
-    agent: AgentType,
     count: u64,
     open: Option<OpenTurn>,
     cancelling: bool,
@@ -38,28 +37,12 @@ struct OpenTurn {
 pub(crate) struct EndFacts {
     /// The agent's id of the turn of a waiting prompt, if it has reported one.
     pub(crate) announced: Option<TurnId>,
-    /// The usage of the interrupted turn.
     pub(crate) usage: Option<TokenUsage>,
     /// Why the program died, if it did.
     pub(crate) died: Option<AgentError>,
 }
 
 impl Turns {
-    pub(crate) fn new(agent: AgentType) -> Self {
-        Self {
-            agent,
-            count: 0,
-            open: None,
-            cancelling: false,
-            waiting: 0,
-            reported: None,
-            last: None,
-            used: None,
-            fatal: None,
-            ended: false,
-        }
-    }
-
     /// A turn begins, unless one runs.
     pub(crate) fn begin(&mut self, now: Timestamp, out: &mut Step) {
         self.begin_as(None, Some(now), out);
@@ -128,16 +111,20 @@ impl Turns {
             turn.duration_ms = turn.duration_ms.or(timed);
             turn.turn_id = Some(open.id);
         }
-        self.used = match (self.used, turn.usage) {
-            (Some(before), Some(now)) => Some(before.plus(now)),
-            (before, now) => now.or(before),
-        };
+        self.used = TokenUsage::sum(self.used, turn.usage);
         self.last = Some((turn.status, turn.error.clone()));
         out.events.push(EventKind::TurnCompleted(turn));
     }
 
     /// The agent's output has ended: ends the running turn, then the session. The caller has closed the turn's work.
-    pub(crate) fn end(&mut self, end: &End, facts: EndFacts, clock: Option<Timestamp>, out: &mut Step) {
+    pub(crate) fn end(
+        &mut self,
+        agent: AgentType,
+        end: &End,
+        facts: EndFacts,
+        clock: Option<Timestamp>,
+        out: &mut Step,
+    ) {
         if std::mem::replace(&mut self.ended, true) {
             return;
         }
@@ -152,7 +139,7 @@ impl Turns {
             End::Broken { why, .. } => Some(why.clone()),
             _ => exit
                 .filter(|exit| !asked && (in_turn || !(exit.success() || failed_before)))
-                .map(|exit| facts.died.unwrap_or_else(|| died(self.agent, exit, in_turn))),
+                .map(|exit| facts.died.unwrap_or_else(|| died(agent, exit, in_turn))),
         };
         let mut error = self.fatal.take();
         let fatal = error.is_some();

@@ -37,7 +37,6 @@ pub(crate) fn kind(name: &str) -> ToolKind {
     }
 }
 
-/// One line about a call.
 pub(crate) fn title(name: &str, arguments: &Map<String, Value>) -> String {
     let of = |keys: &[&str]| keys.iter().find_map(|key| arguments.text(key)).map(|what| format!("{name} {what}"));
     let title = match kind(name) {

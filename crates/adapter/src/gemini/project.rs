@@ -82,7 +82,6 @@ pub(crate) fn leave_out(environment: &mut BTreeMap<String, String>) {
     environment.extend(UNTRUSTED.map(|(name, value)| (name.to_owned(), value.to_owned())));
 }
 
-/// Whether the folder is marked as not trusted.
 pub(crate) fn is_left_out(environment: &BTreeMap<String, String>) -> bool {
     UNTRUSTED.iter().all(|(name, value)| environment.get(*name).is_some_and(|set| set == value))
 }

@@ -26,7 +26,6 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// The mode in Gemini's own word.
     pub(super) fn mode_word(&self) -> Option<String> {
         self.mode.as_ref().and_then(|mode| mode_option(mode).ok()).map(str::to_owned)
     }
@@ -74,7 +73,6 @@ fn can_run(mode: &Mode) -> Result<(), Unsupported> {
 }
 
 impl StreamCodec {
-    /// Warns about the limits of such a session.
     pub(super) fn warn(&mut self, out: &mut Step) {
         if self.runs.as_ref().is_some_and(|runs| runs.mode.is_none()) {
             let why = "gemini runs one process per turn and cannot ask: tools that change something are left out, unless its own settings allow them";

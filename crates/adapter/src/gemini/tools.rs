@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use multitap_diff::of_file;
 use multitap_event::{FileChange, FileChangeType, Timestamp, TodoItem, TodoList, ToolOutcome};
 use serde_json::Value;
 
@@ -9,7 +10,6 @@ use super::decode::StreamCodec;
 use super::name;
 use super::wire::{Failure, ToolCall, ToolResult, ToolUse};
 use crate::codec::Step;
-use crate::diff;
 use crate::emit::{OpenTool, ToolEnd, todo_status};
 use crate::json::{JsonFields as _, text_of};
 
@@ -92,8 +92,8 @@ fn change(tool: &OpenTool<()>, said: Option<&str>, codec: &StreamCodec) -> Optio
         None => Some(after.to_owned()),
     };
     let diff = match before {
-        Some(before) => Some(diff::unified(path, Some(&line(before)), &line(after))),
-        None if created => Some(diff::unified(path, None, after)),
+        Some(before) => Some(of_file(path, Some(&line(before)), &line(after))),
+        None if created => Some(of_file(path, None, after)),
         None => None,
     };
     let change_type = if created { FileChangeType::Created } else { FileChangeType::Modified };

@@ -117,7 +117,6 @@ pub(crate) fn entries(folder: &Path) -> Vec<PathBuf> {
     entries
 }
 
-/// The name of a file or folder.
 pub(crate) fn name(path: &Path) -> &str {
     path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }

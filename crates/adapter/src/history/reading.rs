@@ -33,7 +33,6 @@ pub(crate) trait Entries: Send {
     fn end(&mut self, at: Timestamp, emitted: &mut EntryEvents);
 }
 
-/// The events of an entry.
 #[derive(Debug, Default)]
 pub(crate) struct EntryEvents {
     /// Events that belong to the entries before it: an entry may show that a turn was over.

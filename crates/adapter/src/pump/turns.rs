@@ -62,7 +62,6 @@ impl<C: Codec> Pump<C> {
         }
     }
 
-    /// Runs one turn from the start of its process to its end.
     async fn turn(&mut self, program: &Program, keeper: &Keeper, run: Run) -> End {
         let (mut child, _files) = match start(self.agent, program.clone(), keeper, run).await {
             Ok(started) => started,

@@ -180,7 +180,6 @@ async fn too_long(limit: Duration, asker: &Asker) {
     }
 }
 
-/// Asks the server to cancel the request.
 async fn cancel(asked: RequestHandle<RoleClient>, why: &str) {
     timeout(CANCEL_LIMIT, asked.cancel(Some(why.to_owned()))).await.ok(); // the result does not matter
 }

@@ -29,7 +29,6 @@ pub(super) struct Server {
 
 #[derive(Debug)]
 pub(super) enum OwnerRequest {
-    /// Connect, if there is no connection.
     Connect,
     /// Drop the connection: requests on it did not arrive.
     GiveUp(String),
@@ -82,7 +81,6 @@ impl State {
         self.tools.iter().find(|tool| tool.spec.name == name).map(|tool| tool.native.clone())
     }
 
-    /// The server's own names of its tools.
     pub(crate) fn tool_names(&self) -> Vec<&str> {
         self.tools.iter().map(|tool| tool.native.as_str()).collect()
     }
@@ -125,7 +123,6 @@ impl Server {
     }
 }
 
-/// The owner of a connection.
 struct Owner {
     name: String,
     config: Arc<McpServer>,

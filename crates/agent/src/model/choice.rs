@@ -39,22 +39,8 @@ pub(crate) struct Providers([Provider; Vendor::ALL.len()]);
 
 /// A model cannot be chosen; says what helps.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum ChoiceError {
-    #[error("OPENAI_API is '{0}', but can only be 'responses' or 'chat'")]
-    UnknownApi(String),
-    #[error("{url_var} is '{url}', which is not an http or https address")]
-    BadUrl { url_var: &'static str, url: String },
-    #[error(
-        "unknown provider of the model '{0}': use anthropic/{0}, openai/{0} or gemini/{0}, a name that begins with claude, gpt or gemini, or 'rehearsal', which needs no network"
-    )]
-    WhoseModel(String),
-    #[error("unknown provider '{word}': use anthropic/{rest}, openai/{rest}, gemini/{rest} or rehearsal")]
-    UnknownProvider { word: String, rest: String },
-    #[error("'{0}/' names a provider but no model, such as {0}/{1}")]
-    NoName(&'static str, &'static str),
-    #[error("{vendor}/{model} needs a key: set {key_vars}{instead}")]
-    NoKey { vendor: &'static str, model: String, key_vars: &'static str, instead: &'static str },
-}
+#[error("{0}")]
+pub(crate) struct ChoiceError(String);
 
 impl Providers {
     /// Reads the environment; `lookup` returns a variable's value. An empty value counts as unset.
@@ -64,7 +50,10 @@ impl Providers {
             None => None,
             Some("responses") => Some(Api::Responses),
             Some("chat") => Some(Api::Chat),
-            Some(other) => return Err(ChoiceError::UnknownApi(other.to_owned())),
+            Some(other) => {
+                let why = format!("OPENAI_API is '{other}', but can only be 'responses' or 'chat'");
+                return Err(ChoiceError(why));
+            }
         };
         let provider = |vendor: Vendor| Provider {
             key: vendor.key_vars().split(" or ").find_map(value).map(Secret),
@@ -99,7 +88,8 @@ impl Providers {
         }
         let (vendor, name) = self.whose(asked)?;
         if name.is_empty() {
-            return Err(ChoiceError::NoName(vendor.word(), catalog::default(vendor)));
+            let (vendor, model) = (vendor.word(), catalog::default(vendor));
+            return Err(ChoiceError(format!("'{vendor}/' names a provider but no model, such as {vendor}/{model}")));
         }
         self.target(vendor, name).map(Choice::Live)
     }
@@ -133,27 +123,27 @@ impl Providers {
             return Ok((Vendor::OpenAi, asked));
         }
         if let Some((word, rest)) = asked.split_once('/') {
-            return Err(ChoiceError::UnknownProvider { word: word.to_owned(), rest: rest.to_owned() });
+            let known = format!("use anthropic/{rest}, openai/{rest}, gemini/{rest} or rehearsal");
+            return Err(ChoiceError(format!("unknown provider '{word}': {known}")));
         }
         let mut with_key = Vendor::ALL.into_iter().filter(|vendor| self.of(*vendor).key.is_some());
         match (with_key.next(), with_key.next()) {
             (Some(only), None) => Ok((only, asked)),
-            _ => Err(ChoiceError::WhoseModel(asked.to_owned())),
+            _ => Err(ChoiceError(format!(
+                "unknown provider of the model '{asked}': use anthropic/{asked}, openai/{asked} or gemini/{asked}, a name that begins with claude, gpt or gemini, or 'rehearsal', which needs no network"
+            ))),
         }
     }
 
     fn target(&self, vendor: Vendor, model: &str) -> Result<Target, ChoiceError> {
         let provider = self.of(vendor);
         if !self.can_ask(vendor) {
-            return Err(ChoiceError::NoKey {
-                vendor: vendor.word(),
-                model: model.to_owned(),
-                key_vars: vendor.key_vars(),
-                instead: match vendor {
-                    Vendor::OpenAi => " (or OPENAI_BASE_URL, for a server of your own that needs none)",
-                    Vendor::Anthropic | Vendor::Gemini => "",
-                },
-            });
+            let instead = match vendor {
+                Vendor::OpenAi => " (or OPENAI_BASE_URL, for a server of your own that needs none)",
+                Vendor::Anthropic | Vendor::Gemini => "",
+            };
+            let (vendor, key_vars) = (vendor.word(), vendor.key_vars());
+            return Err(ChoiceError(format!("{vendor}/{model} needs a key: set {key_vars}{instead}")));
         }
         let base_url = base_url(vendor, provider.base_url.as_deref())?;
         let api = match vendor {
@@ -170,7 +160,7 @@ impl Providers {
 fn base_url(vendor: Vendor, given: Option<&str>) -> Result<String, ChoiceError> {
     let (home, version) = vendor.home();
     let Some(given) = given else { return Ok(format!("{home}/")) };
-    let bad = || ChoiceError::BadUrl { url_var: vendor.url_var(), url: given.to_owned() };
+    let bad = || ChoiceError(format!("{} is '{given}', which is not an http or https address", vendor.url_var()));
     let url = reqwest::Url::parse(given).map_err(|_| bad())?;
     let plain = url.host().is_some() && url.query().is_none() && url.fragment().is_none();
     if !plain || !matches!(url.scheme(), "http" | "https") {

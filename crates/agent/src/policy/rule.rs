@@ -7,7 +7,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::command::{Script, quote};
+use multitap_process::quote;
+
+use crate::command::Script;
 use crate::job::Access;
 use crate::tools;
 
@@ -46,7 +48,6 @@ const BEGINS: &str = ":*";
 /// Prefix of an exact rule that would otherwise be read as another rule.
 const EXACTLY: char = '=';
 
-/// The shell tool by any of its names.
 fn is_shell(name: &str) -> bool {
     [tools::shell::NAME, "shell", "ShellTool", "Bash"].contains(&name)
 }
@@ -186,7 +187,6 @@ impl Rule {
         }
     }
 
-    /// The rule, described for people.
     pub(crate) fn shown(&self) -> String {
         match self {
             Self::Tool(name) => name.clone(),

@@ -5,6 +5,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 
+use multitap_diff::of_file;
 use multitap_event::{Details, Edit, FileChange, FileChangeType};
 use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
@@ -182,7 +183,7 @@ impl Change {
     }
 
     fn told_of_the_users(&self, meant: &str) -> String {
-        let diff = unified(&self.target.shown, Some(meant), &self.after);
+        let diff = of_file(&self.target.shown, Some(meant), &self.after);
         if diff.is_empty() {
             return String::new();
         }
@@ -204,8 +205,8 @@ struct ChangePreview {
 impl ChangePreview {
     fn of(Target { shown, held, .. }: &Target, after: &str) -> Self {
         let (before, diff) = match held {
-            ExpectedContent::Nothing => (None, Some(unified(shown, None, after))),
-            ExpectedContent::Text(before) => (Some(before), Some(unified(shown, Some(before), after))),
+            ExpectedContent::Nothing => (None, Some(of_file(shown, None, after))),
+            ExpectedContent::Text(before) => (Some(before), Some(of_file(shown, Some(before), after))),
             // The old content is not text.
             ExpectedContent::Other(_) => (None, None),
         };
@@ -215,28 +216,5 @@ impl ChangePreview {
             return Self { before: None, after: None, diff };
         }
         Self { before: before.cloned(), after: Some(after.to_owned()), diff }
-    }
-}
-
-/// The diff from `before` (`None`: the file does not exist yet) to `after`, with Git's headers; empty if they are
-/// equal.
-fn unified(path: &str, before: Option<&str>, after: &str) -> String {
-    if before == Some(after) {
-        return String::new();
-    }
-    let path = path.trim_start_matches('/');
-    let from = if before.is_some() { format!("a/{path}") } else { "/dev/null".to_owned() };
-    multitap_diff::unified(&from, before.unwrap_or_default(), &format!("b/{path}"), after)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_new_file_comes_from_nowhere() {
-        assert_eq!(unified("/a.txt", None, "x\n"), "--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+x\n");
-        assert_eq!(unified("a.txt", Some("x\n"), "y\n"), "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-x\n+y\n");
-        assert_eq!(unified("a.txt", Some("x\n"), "x\n"), "");
     }
 }

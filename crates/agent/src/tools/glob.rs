@@ -43,7 +43,7 @@ pub(crate) struct Glob {
 }
 
 pub(super) fn spec() -> Spec {
-    let spec = super::spec(
+    super::spec(
         NAME,
         ToolKind::Search,
         "Finds files of the workspace by a pattern such as src/**/*.rs, the most recently changed first. Leaves out \
@@ -55,8 +55,7 @@ pub(super) fn spec() -> Spec {
             "respect_git_ignore": { "type": "boolean", "description": "False to find what git ignores as well." }
         }),
         &["pattern"],
-    );
-    Spec { read_only: true, ..spec }
+    )
 }
 
 pub(super) fn prepare(files: &Files, arguments: Arguments) -> Result<Glob, BadCall> {

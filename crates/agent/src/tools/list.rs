@@ -38,7 +38,7 @@ pub(crate) struct List {
 }
 
 pub(super) fn spec() -> Spec {
-    let spec = super::spec(
+    super::spec(
         NAME,
         ToolKind::Read,
         "Lists the files and folders that stand in a folder of the workspace, without those that git ignores.",
@@ -48,8 +48,7 @@ pub(super) fn spec() -> Spec {
             "respect_git_ignore": { "type": "boolean", "description": "False to show what git ignores as well." }
         }),
         &["path"],
-    );
-    Spec { read_only: true, ..spec }
+    )
 }
 
 pub(super) fn prepare(files: &Files, arguments: Arguments) -> Result<List, BadCall> {

@@ -6,7 +6,6 @@ use super::BadCall;
 use crate::conversation::Call;
 use crate::mcp::Servers;
 
-/// A call to a server.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Mcp {
     pub(crate) server: String,

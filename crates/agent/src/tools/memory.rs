@@ -22,7 +22,6 @@ pub(super) struct Arguments {
     fact: String,
 }
 
-/// A fact, ready to be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Remember {
     pub(crate) file: PathBuf,

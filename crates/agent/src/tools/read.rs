@@ -42,7 +42,7 @@ pub(crate) struct Read {
 }
 
 pub(super) fn spec() -> Spec {
-    let spec = super::spec(
+    super::spec(
         NAME,
         ToolKind::Read,
         "Reads a file of the workspace: text, or a picture (PNG, JPEG, GIF, WebP). Of a long text the first 2000 \
@@ -53,8 +53,7 @@ pub(super) fn spec() -> Spec {
             "limit": { "type": "integer", "description": "Lines to show, 2000 at most." }
         }),
         &["absolute_path"],
-    );
-    Spec { read_only: true, ..spec }
+    )
 }
 
 pub(super) fn prepare(files: &Files, arguments: Arguments) -> Result<Read, BadCall> {

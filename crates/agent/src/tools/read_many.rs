@@ -76,7 +76,7 @@ enum Choice {
 }
 
 pub(super) fn spec() -> Spec {
-    let spec = super::spec(
+    super::spec(
         NAME,
         ToolKind::Read,
         "Reads several files of the workspace at once and shows their texts one after the other. Leaves out what git \
@@ -89,8 +89,7 @@ pub(super) fn spec() -> Spec {
             "useDefaultExcludes": { "type": "boolean", "description": "False to read build folders and lock files as well." }
         }),
         &["paths"],
-    );
-    Spec { read_only: true, ..spec }
+    )
 }
 
 pub(super) fn prepare(files: &Files, arguments: Arguments) -> Result<ReadMany, BadCall> {

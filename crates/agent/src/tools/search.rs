@@ -78,7 +78,7 @@ impl SearchPattern {
 }
 
 pub(super) fn spec() -> Spec {
-    let spec = super::spec(
+    super::spec(
         NAME,
         ToolKind::Search,
         "Searches the text files of the workspace, line by line, for a regular expression; shows the lines with their \
@@ -92,8 +92,7 @@ pub(super) fn spec() -> Spec {
             "context": { "type": "integer", "description": "Lines to show before and after each." }
         }),
         &["pattern"],
-    );
-    Spec { read_only: true, ..spec }
+    )
 }
 
 pub(super) fn prepare(files: &Files, arguments: Arguments) -> Result<Search, BadCall> {

@@ -13,11 +13,11 @@ use super::{Elsewhere, FarStart};
 use crate::entry::Entry;
 use crate::feed::Feed;
 use crate::past::Past;
-use crate::protocol::{ClientsReply, Refusal, RulesReply, SessionCall, SessionReply, SnapshotReply};
+use crate::protocol::Refusal;
 use crate::reach::{Reach, Standing};
 use crate::session::{Ask, Join, Joined};
 use crate::state::State;
-use crate::tail::{Reader, Tail};
+use crate::tail::Tail;
 
 /// Most pending calls.
 const UNDER_WAY: usize = 32;
@@ -47,34 +47,19 @@ pub enum FarNews {
 #[derive(Debug)]
 #[must_use = "a far session hears nothing unless this is run"]
 pub struct FarTask {
-    start: FarStart,
-    elsewhere: Arc<dyn Elsewhere>,
-    inbox: mpsc::Receiver<Ask>,
-    heard: mpsc::Receiver<FarNews>,
-    native: watch::Sender<Option<String>>,
-    reach: watch::Sender<Standing>,
-    tail: Arc<Tail>,
-    end: CancellationToken,
-    under_way: JoinSet<()>,
-    over: bool,
+    pub(super) start: FarStart,
+    pub(super) elsewhere: Arc<dyn Elsewhere>,
+    pub(super) inbox: mpsc::Receiver<Ask>,
+    pub(super) heard: mpsc::Receiver<FarNews>,
+    pub(super) native: watch::Sender<Option<String>>,
+    pub(super) reach: watch::Sender<Standing>,
+    pub(super) tail: Arc<Tail>,
+    pub(super) end: CancellationToken,
+    pub(super) under_way: JoinSet<()>,
+    pub(super) over: bool,
 }
 
 impl FarTask {
-    #[expect(clippy::too_many_arguments, reason = "all ends of the channels that one function makes")]
-    pub(super) fn new(
-        start: FarStart,
-        elsewhere: Arc<dyn Elsewhere>,
-        inbox: mpsc::Receiver<Ask>,
-        heard: mpsc::Receiver<FarNews>,
-        native: watch::Sender<Option<String>>,
-        reach: watch::Sender<Standing>,
-        tail: Arc<Tail>,
-        end: CancellationToken,
-    ) -> Self {
-        let under_way = JoinSet::new();
-        Self { start, elsewhere, inbox, heard, native, reach, tail, end, under_way, over: false }
-    }
-
     /// Runs until the session is over, or unused here.
     #[tracing::instrument(name = "far", skip_all, fields(session = %self.start.id))]
     pub async fn run(mut self) {
@@ -147,21 +132,17 @@ impl FarTask {
     /// A fetched state may be newer than the queued events.
     fn apply(&mut self, entry: &Entry) {
         let state = &mut self.start.state;
-        if entry.seq() <= state.seq {
-            return;
+        if entry.seq() > state.seq {
+            state.apply_entry(entry);
+            state.show_native_id(&self.native);
         }
-        match entry.event() {
-            Some(event) => state.apply(event),
-            // An event of a newer version has a number too.
-            None => state.seq = entry.seq(),
-        }
-        state.show_native_id(&self.native);
     }
 
     fn on_ask(&mut self, ask: Ask) {
         match ask {
             Ask::Join { join, reply } => drop(reply.send(Ok(self.join(&join)))),
-            Ask::Call { call, reply, .. } => match self.look(&call) {
+            // A call that only reads the state, which is known here, is answered here.
+            Ask::Call { call, reply, .. } => match self.start.state.answer(&call, &self.start.id, self.start.epoch) {
                 Some(looked) => drop(reply.send(Ok(looked))),
                 None => {
                     let answer = self.elsewhere.call(call);
@@ -175,31 +156,13 @@ impl FarTask {
         }
     }
 
-    /// Answers a call that only reads the state, which is known here.
-    fn look(&self, call: &SessionCall) -> Option<SessionReply> {
-        let FarStart { id, epoch, state, .. } = &self.start;
-        match call {
-            SessionCall::Clients => Some(SessionReply::Clients(ClientsReply { clients: state.clients.clone() })),
-            SessionCall::Rules => Some(SessionReply::Rules(RulesReply { rules: state.rules.clone() })),
-            SessionCall::Snapshot => Some(SessionReply::Snapshot(SnapshotReply {
-                session_id: id.clone(),
-                epoch: *epoch,
-                snapshot: state.clone(),
-            })),
-            _ => None,
-        }
-    }
-
     /// Everybody who joins here is the same client for the other process.
     fn join(&self, join: &Join) -> Joined {
         let FarStart { id, epoch, client, state } = &self.start;
         let last = self.tail.head().last;
         let place = join.from.place(last, last, *epoch);
-        let reader_id = client.client_id.clone().unwrap_or_else(multitap_event::ClientId::fresh);
-        let reader = Arc::new(Reader::new(reader_id, place.after, join.patience));
-        self.tail.seat(reader.clone());
         let past = Some(Past::Elsewhere(self.elsewhere.clone()));
-        let feed = Feed::new(id.clone(), client.clone(), reader, self.tail.clone(), past);
+        let feed = Feed::new(id.clone(), client.clone(), place.after, join.patience, self.tail.clone(), past);
         let snapshot = place.snapshot.then(|| state.clone());
         Joined { client: client.clone(), feed, snapshot, gap: place.gap, epoch: *epoch }
     }

@@ -25,13 +25,7 @@ pub async fn rebuild(journal: &Arc<dyn Journal>, claim: &Claim) -> Result<State,
         if page.entries.is_empty() {
             return Ok(state);
         }
-        for entry in &page.entries {
-            match entry.event() {
-                Some(event) => state.apply(event),
-                // An event of a newer version has a number too.
-                None => state.seq = entry.seq(),
-            }
-        }
+        page.entries.iter().for_each(|entry| state.apply_entry(entry));
     }
 }
 
@@ -47,7 +41,6 @@ pub(super) async fn recover(journal: &Arc<dyn Journal>, claim: Claim) -> Result<
     recovered
 }
 
-/// Claims a log, recovers it and releases it.
 pub(super) async fn recover_and_release(journal: Arc<dyn Journal>, id: SessionId) -> Result<(), JournalError> {
     let claim = journal.claim(id.clone()).await?;
     let owner = claim.owner.clone();

@@ -13,6 +13,7 @@ use multitap_event::{ClientId, Decide, Prompt, PromptId, Query, SessionId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
 
 use super::{HostCall, Refusal};
 use crate::journal::{Edge, Part};
@@ -83,29 +84,24 @@ pub enum SessionRequest {
 }
 
 /// Where a client begins to read: after an event, at the last `tail` events, or at the end.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JoinCall {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tail: Option<u64>,
     /// The epoch that `after` belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
 }
 
 /// A page of the log: the events before or after one. With neither, the last events.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PageCall {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
 }
 

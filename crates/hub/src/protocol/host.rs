@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use multitap_event::{AgentCommand, AgentModel, Question, SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
 
 use crate::journal::SessionRecord;
 use crate::state::{Presence, State};
@@ -15,12 +16,12 @@ use crate::state::{Presence, State};
 pub enum HostCall {
     /// Lists sessions, live and stored, those that changed last first.
     Sessions(SessionsCall),
-    /// Opens a session.
     Open(Box<OpenCall>),
     /// Resumes a stored session. One that is live stays as it is.
     #[serde(rename_all = "camelCase")]
-    Resume { session_id: SessionId },
-    /// The agents of this host.
+    Resume {
+        session_id: SessionId,
+    },
     Agents,
     /// The models of a session's agent; without a session, of the agent that a new one would have.
     Models(AboutSession),
@@ -33,33 +34,28 @@ pub enum HostCall {
 }
 
 /// A page of the list of sessions.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionsCall {
     /// Only sessions in this folder.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
     /// The last session of the page before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<SessionId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
 }
 
 /// The client's wishes for a new session. The host checks all of them.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct OpenCall {
     /// The folder to work in; the host's own if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
     /// An agent by the name it has on this host.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// An approval mode: a unified word.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed_tools: Vec<String>,
@@ -71,25 +67,23 @@ pub struct OpenCall {
 }
 
 /// A session by its id; if absent, the one that the connection has joined.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AboutSession {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
 }
 
-/// Which files to find.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FilesCall {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
     /// Letters of the path, in order. Empty: the files nearest to the folder.
     #[serde(default)]
     pub query: String,
 }
 
-/// The reply to a [`HostCall`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum HostReply {
@@ -102,26 +96,23 @@ pub enum HostReply {
     Questions { questions: Vec<SessionQuestion> },
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionsReply {
     pub sessions: Vec<SessionSummary>,
     /// There are more: what `after` takes for the next page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<SessionId>,
 }
 
-/// One session in a list.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionSummary {
     pub session_id: SessionId,
     /// The first prompt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     pub agent: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     pub created: Timestamp,
     pub updated: Timestamp,
@@ -130,7 +121,6 @@ pub struct SessionSummary {
     pub questions: usize,
 }
 
-/// What a session is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum SessionStatus {
@@ -157,7 +147,7 @@ pub struct OpenReply {
     pub notices: Vec<String>,
 }
 
-/// One agent of a host.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentSummary {
@@ -166,8 +156,6 @@ pub struct AgentSummary {
     /// A session that names no agent has this one.
     pub is_default: bool,
     pub is_installed: bool,
-    /// How to install it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub install: Option<String>,
 }
 

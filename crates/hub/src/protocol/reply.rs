@@ -3,6 +3,7 @@
 use multitap_event::{ClientRef, PromptId, Rule, Ruling, SessionId};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
+use serde_with::skip_serializing_none;
 
 use super::{Refusal, SessionCall};
 use crate::entry::Entry;
@@ -48,6 +49,7 @@ pub struct SnapshotReply {
 }
 
 /// The reply to `session/join`, and the notification `joined`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JoinReply {
@@ -57,9 +59,7 @@ pub struct JoinReply {
     pub last: u64,
     /// The client, with its assigned id.
     pub client: ClientRef,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<Box<State>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap: Option<ReplayGap>,
 }
 
@@ -73,13 +73,13 @@ pub struct PageReply {
 }
 
 /// The notification `replayGap`: every event after `after` and before `next` is lost.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GapNotice {
     #[serde(default)]
     pub after: u64,
     pub next: u64,
     /// The session's state after them; absent if it is over.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<Box<State>>,
 }
 

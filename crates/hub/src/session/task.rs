@@ -111,7 +111,6 @@ enum Phase {
     Closing,
 }
 
-/// Whether the agent is restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Restart {
     No,

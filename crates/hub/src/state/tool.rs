@@ -3,10 +3,12 @@
 use multitap_event::{EditedCall, ToolCompleted, ToolOutcome, ToolProgress, ToolStarted};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 /// Most bytes of the latest output; the log has all of it.
 pub(crate) const OUTPUT_TAIL: usize = 64 * 1024;
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
@@ -14,11 +16,8 @@ pub struct ToolCall {
     pub status: ToolStatus,
     #[serde(default)]
     pub output: Output,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<ToolCompleted>,
 }
 

@@ -71,11 +71,10 @@ enum WorkResult {
     Derived,
 }
 
-enum Failure {
-    /// Before the work began: retrying would fail as well.
-    Begin(JournalError),
-    /// In the work, or in the commit.
-    Within(JournalError),
+struct Failure {
+    error: JournalError,
+    /// Whether the work had begun. Otherwise retrying would fail as well.
+    has_begun: bool,
 }
 
 #[derive(Debug)]
@@ -175,9 +174,8 @@ impl Writer {
         let Some(flush) = group.iter().map(|(work, _)| work.flush()).max() else { return };
         match self.attempt(group.iter().map(|(work, _)| work), flush) {
             Ok(outcomes) => self.answer(group, outcomes),
-            Err(Failure::Begin(error)) => self.refuse(group, &error),
-            Err(Failure::Within(error)) if group.len() == 1 => self.refuse(group, &error),
-            Err(Failure::Within(_)) => self.write_each(group),
+            Err(failure) if failure.has_begun && group.len() > 1 => self.write_each(group),
+            Err(failure) => self.refuse(group, &failure.error),
         }
     }
 
@@ -187,9 +185,9 @@ impl Writer {
             let one = vec![(work, reply)];
             match self.attempt(one.iter().map(|(work, _)| work), one[0].0.flush()) {
                 Ok(outcomes) => self.answer(one, outcomes),
-                Err(Failure::Within(error)) => self.refuse(one, &error),
+                Err(Failure { error, has_begun: true }) => self.refuse(one, &error),
                 // The others would fail as well, and each would wait as long.
-                Err(Failure::Begin(error)) => return self.refuse(one.into_iter().chain(rest).collect(), &error),
+                Err(failure) => return self.refuse(one.into_iter().chain(rest).collect(), &failure.error),
             }
         }
     }
@@ -200,32 +198,33 @@ impl Writer {
         group: impl Iterator<Item = &'a Work>,
         flush: Flush,
     ) -> Result<Vec<Result<WorkResult, JournalError>>, Failure> {
+        self.transaction(flush, |writer| {
+            let now = Timestamp::now().as_millis();
+            let outcome = |work| match writer.perform(work, now) {
+                Ok(done) => Ok(Ok(done)),
+                Err(StoreError::Refused(error)) => Ok(Err(error)),
+                Err(StoreError::Sql(error)) => Err(writer.translate(&error)),
+            };
+            group.map(outcome).collect()
+        })
+    }
+
+    /// Does all of the work in one transaction, or nothing of it.
+    fn transaction<T>(
+        &mut self,
+        flush: Flush,
+        work: impl FnOnce(&Self) -> Result<T, JournalError>,
+    ) -> Result<T, Failure> {
         let begun = self.set_flush(flush).and_then(|()| self.execute("BEGIN IMMEDIATE"));
-        begun.map_err(|error| Failure::Begin(self.translate(&error)))?;
-        let now = Timestamp::now().as_millis();
-        let mut outcomes = Vec::new();
-        let mut failed = None;
-        for work in group {
-            match self.perform(work, now) {
-                Ok(done) => outcomes.push(Ok(done)),
-                Err(StoreError::Refused(error)) => outcomes.push(Err(error)),
-                Err(StoreError::Sql(error)) => {
-                    failed = Some(self.translate(&error));
-                    break;
-                }
-            }
-        }
-        let done = match failed {
-            Some(error) => Err(error),
-            None => self.execute("COMMIT").map_err(|error| self.translate(&error)),
-        };
-        match done {
-            Ok(()) => Ok(outcomes),
-            Err(error) => {
-                self.roll_back();
-                Err(Failure::Within(error))
-            }
-        }
+        begun.map_err(|error| Failure { error: self.translate(&error), has_begun: false })?;
+        let done = work(self).and_then(|done| {
+            self.execute("COMMIT").map_err(|error| self.translate(&error))?;
+            Ok(done)
+        });
+        done.map_err(|error| {
+            self.roll_back();
+            Failure { error, has_begun: true }
+        })
     }
 
     fn perform(&self, work: &Work, now: i64) -> Result<WorkResult, StoreError> {
@@ -349,39 +348,36 @@ impl Writer {
         if self.held.is_empty() {
             return;
         }
-        let begun = self.set_flush(Flush::Soon).and_then(|()| self.execute("BEGIN IMMEDIATE"));
-        let mut gone = Vec::new();
-        let moved = begun.map_err(StoreError::Sql).and_then(|()| {
-            for (id, held) in &self.held {
-                self.give_back(id)?;
-                if held.given_up.is_some() || !session::refresh(&self.connection, held.key, &held.owner)? {
+        let moved = self.transaction(Flush::Soon, |writer| {
+            let is_gone = |id: &SessionId, held: &OwnedLog| {
+                writer.give_back(id)?;
+                Ok(held.given_up.is_some() || !session::refresh(&writer.connection, held.key, &held.owner)?)
+            };
+            let mut gone = Vec::new();
+            for (id, held) in &writer.held {
+                if is_gone(id, held).map_err(|trouble: StoreError| trouble.into_journal_error(&writer.path))? {
                     gone.push(id.clone());
                 }
             }
-            Ok(self.execute("COMMIT")?)
+            Ok(gone)
         });
         match moved {
-            Ok(()) => {
+            Ok(gone) => {
                 for held in gone.iter().filter_map(|id| self.held.remove(id)) {
                     self.gap_markers.forget(&held.owner);
                 }
             }
-            Err(trouble) => {
-                let error = trouble.into_journal_error(&self.path);
-                self.roll_back();
+            Err(Failure { error, .. }) => {
                 tracing::warn!(%error, "the leases were not moved on");
             }
         }
     }
 
     fn sweep(&mut self) {
-        let swept = self
-            .set_flush(Flush::Soon)
-            .and_then(|()| self.execute("BEGIN IMMEDIATE"))
-            .and_then(|()| session::sweep(&self.connection))
-            .and_then(|more| self.execute("COMMIT").map(|()| more));
-        self.sweeping = swept.unwrap_or_else(|error| {
-            self.roll_back();
+        let swept = self.transaction(Flush::Soon, |writer| {
+            session::sweep(&writer.connection).map_err(|error| writer.translate(&error))
+        });
+        self.sweeping = swept.unwrap_or_else(|Failure { error, .. }| {
             // The rest is deleted after the next start.
             tracing::warn!(%error, "events of removed sessions were not deleted");
             false

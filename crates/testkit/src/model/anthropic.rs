@@ -14,7 +14,6 @@ const SIGNATURE: &str = "c2NyaXB0ZWQtc2lnbmF0dXJl";
 /// The beginning of the last message in a request for suggestions of what the user might type next.
 const SUGGESTION: &str = "[SUGGESTION MODE:";
 
-/// Reads a request.
 pub(super) fn see(body: &Value) -> Seen {
     let names = body.get("tools").and_then(Value::as_array).into_iter().flatten();
     let messages = body.get("messages").and_then(Value::as_array).into_iter().flatten();
@@ -73,11 +72,9 @@ fn image(block: &Value) -> Option<Image> {
     })
 }
 
-/// An answer being streamed.
 #[derive(Debug)]
-pub(super) struct Stream {
-    model: String,
-    offered: Vec<String>,
+pub(super) struct Stream<'a> {
+    seen: &'a Seen,
     usage: Usage,
     blocks: usize,
     open: Option<Block>,
@@ -90,16 +87,9 @@ enum Block {
     Thinking,
 }
 
-impl Stream {
-    pub(super) fn new(seen: &Seen, usage: Usage) -> Self {
-        Self {
-            model: seen.model.clone().unwrap_or_default(),
-            offered: seen.tools.clone(),
-            usage,
-            blocks: 0,
-            open: None,
-            called: false,
-        }
+impl<'a> Stream<'a> {
+    pub(super) fn new(seen: &'a Seen, usage: Usage) -> Self {
+        Self { seen, usage, blocks: 0, open: None, called: false }
     }
 
     fn open(&mut self, block: Block) -> String {
@@ -142,10 +132,10 @@ impl Stream {
     }
 }
 
-impl Dialect for Stream {
+impl Dialect for Stream<'_> {
     fn begin(&mut self) -> String {
         let message = json!({
-            "id": fresh_id("msg"), "type": "message", "role": "assistant", "model": self.model, "content": [],
+            "id": fresh_id("msg"), "type": "message", "role": "assistant", "model": self.seen.model, "content": [],
             "stop_reason": null, "stop_sequence": null,
             "usage": {"input_tokens": self.usage.input, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0,
                       "output_tokens": 1},
@@ -165,7 +155,7 @@ impl Dialect for Stream {
     fn call(&mut self, tool: &Tool) -> String {
         self.called = true;
         let closed = self.close();
-        let NativeCall { name, args, .. } = tool::native(tool, Api::Anthropic, &self.offered);
+        let NativeCall { name, args, .. } = tool::native(tool, Api::Anthropic, &self.seen.tools);
         let block = self.start(&json!({"type": "tool_use", "id": fresh_id("toolu"), "name": name, "input": {}}));
         let deltas = halves(&args.to_string())
             .map(|half| self.delta(&json!({"type": "input_json_delta", "partial_json": half})));
@@ -221,7 +211,6 @@ pub(super) fn whole(reply: &Reply, seen: &Seen) -> Value {
     })
 }
 
-/// The body of an HTTP error.
 pub(super) fn error(refusal: &Refusal) -> Value {
     let Refusal { status, message, .. } = refusal;
     let kind = match status {

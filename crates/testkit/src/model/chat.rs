@@ -8,7 +8,6 @@ use super::script::{Stop, Usage};
 use super::tool::{self, NativeCall, Tool};
 use super::{Api, fresh_id};
 
-/// Reads a request.
 pub(super) fn see(body: &Value) -> Seen {
     let messages = body["messages"].as_array().into_iter().flatten();
     let is_system = |message: &&Value| matches!(message["role"].as_str(), Some("system" | "developer"));
@@ -39,34 +38,26 @@ fn turn(message: &Value) -> Turn {
     Turn::said(message["role"] == "assistant", content, |part| part.pointer("/image_url/url"))
 }
 
-/// An answer being streamed.
 #[derive(Debug)]
-pub(super) struct Stream {
-    id: String,
-    model: String,
-    offered: Vec<String>,
+pub(super) struct Stream<'a> {
+    seen: &'a Seen,
     usage: Usage,
+    id: String,
     calls: usize,
 }
 
-impl Stream {
-    pub(super) fn new(seen: &Seen, usage: Usage) -> Self {
-        Self {
-            id: fresh_id("chatcmpl"),
-            model: seen.model.clone().unwrap_or_default(),
-            offered: seen.tools.clone(),
-            usage,
-            calls: 0,
-        }
+impl<'a> Stream<'a> {
+    pub(super) fn new(seen: &'a Seen, usage: Usage) -> Self {
+        Self { seen, usage, id: fresh_id("chatcmpl"), calls: 0 }
     }
 
     fn chunk(&self, delta: &Value, finish: Option<&str>) -> String {
         let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
-        data(&json!({"id": self.id, "object": "chat.completion.chunk", "model": self.model, "choices": [choice]}))
+        data(&json!({"id": self.id, "object": "chat.completion.chunk", "model": self.seen.model, "choices": [choice]}))
     }
 }
 
-impl Dialect for Stream {
+impl Dialect for Stream<'_> {
     fn begin(&mut self) -> String {
         self.chunk(&json!({"role": "assistant", "content": ""}), None)
     }
@@ -82,7 +73,7 @@ impl Dialect for Stream {
     fn call(&mut self, tool: &Tool) -> String {
         let index = self.calls;
         self.calls += 1;
-        let NativeCall { name, args, .. } = tool::native(tool, Api::OpenAiChat, &self.offered);
+        let NativeCall { name, args, .. } = tool::native(tool, Api::OpenAiChat, &self.seen.tools);
         let opened = json!([{"index": index, "id": fresh_id("call"), "type": "function",
                              "function": {"name": name, "arguments": ""}}]);
         let more = halves(&args.to_string())
@@ -99,7 +90,7 @@ impl Dialect for Stream {
     }
 
     fn end(&mut self, stop: Stop) -> String {
-        let counted = json!({"id": self.id, "object": "chat.completion.chunk", "model": self.model, "choices": [],
+        let counted = json!({"id": self.id, "object": "chat.completion.chunk", "model": self.seen.model, "choices": [],
                              "usage": usage(self.usage)});
         self.chunk(&json!({}), Some(finish(stop, self.calls > 0))) + &data(&counted) + "data: [DONE]\n\n"
     }

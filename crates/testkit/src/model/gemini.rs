@@ -63,34 +63,27 @@ fn image(inline: &Value) -> Option<Image> {
 
 /// An answer being streamed: each event is a whole response with the next parts.
 #[derive(Debug)]
-pub(super) struct Stream {
-    response: String,
-    model: String,
-    offered: Vec<String>,
+pub(super) struct Stream<'a> {
+    seen: &'a Seen,
     usage: Usage,
+    response: String,
     thought: bool,
 }
 
-impl Stream {
-    pub(super) fn new(seen: &Seen, usage: Usage) -> Self {
-        Self {
-            response: fresh_id("resp"),
-            model: seen.model.clone().unwrap_or_default(),
-            offered: seen.tools.clone(),
-            usage,
-            thought: false,
-        }
+impl<'a> Stream<'a> {
+    pub(super) fn new(seen: &'a Seen, usage: Usage) -> Self {
+        Self { seen, usage, response: fresh_id("resp"), thought: false }
     }
 
     fn part(&self, part: &Value) -> String {
         data(&json!({
             "candidates": [{"content": {"role": "model", "parts": [part]}, "index": 0}],
-            "modelVersion": self.model, "responseId": self.response,
+            "modelVersion": self.seen.model, "responseId": self.response,
         }))
     }
 }
 
-impl Dialect for Stream {
+impl Dialect for Stream<'_> {
     fn begin(&mut self) -> String {
         String::new()
     }
@@ -105,7 +98,7 @@ impl Dialect for Stream {
     }
 
     fn call(&mut self, tool: &Tool) -> String {
-        let mut part = call(tool, &self.offered);
+        let mut part = call(tool, &self.seen.tools);
         if std::mem::take(&mut self.thought) {
             part["thoughtSignature"] = SIGNATURE.into();
         }
@@ -124,7 +117,7 @@ impl Dialect for Stream {
         let content = json!({"role": "model", "parts": [{"text": ""}]});
         data(&json!({
             "candidates": [{"content": content, "finishReason": reason(stop), "index": 0}],
-            "usageMetadata": usage(self.usage), "modelVersion": self.model, "responseId": self.response,
+            "usageMetadata": usage(self.usage), "modelVersion": self.seen.model, "responseId": self.response,
         }))
     }
 }
@@ -162,7 +155,6 @@ pub(super) fn whole(reply: &Reply, seen: &Seen) -> Value {
     })
 }
 
-/// The body of an HTTP error.
 pub(super) fn error(refusal: &Refusal) -> Value {
     let Refusal { status, message, .. } = refusal;
     let kind = match status {

@@ -11,7 +11,6 @@ use super::{Api, fresh_id};
 /// Placeholder for the model's encrypted reasoning.
 const HIDDEN_THOUGHT: &str = "c2NyaXB0ZWQtcmVhc29uaW5n";
 
-/// Reads a request.
 pub(super) fn see(body: &Value) -> Seen {
     let input = body.get("input");
     let turns = match input {
@@ -77,17 +76,14 @@ fn message(item: &Value) -> Option<Turn> {
     Some(Turn::said(from_model, &item["content"], |part| part.get("image_url")))
 }
 
-/// An answer being streamed.
 #[derive(Debug)]
-pub(super) struct Stream {
-    response: String,
-    model: String,
-    offered: Vec<String>,
+pub(super) struct Stream<'a> {
+    seen: &'a Seen,
     usage: Usage,
+    response: String,
     sequence: u64,
     open: Option<Open>,
     output: Vec<Value>,
-    proof: Option<&'static str>,
 }
 
 /// The item that deltas go to.
@@ -104,18 +100,39 @@ enum Kind {
     Reasoning,
 }
 
-impl Stream {
-    pub(super) fn new(seen: &Seen, usage: Usage) -> Self {
-        Self {
-            response: fresh_id("resp"),
-            model: seen.model.clone().unwrap_or_default(),
-            offered: seen.tools.clone(),
-            usage,
-            sequence: 0,
-            open: None,
-            output: Vec::new(),
-            proof: seen.wants_proof.then_some(HIDDEN_THOUGHT),
+impl Kind {
+    /// The events that begin the item's only part, continue it and complete it.
+    fn events(self) -> [&'static str; 3] {
+        match self {
+            Self::Message => ["response.content_part.added", "response.output_text.delta", "response.output_text.done"],
+            Self::Reasoning => [
+                "response.reasoning_summary_part.added",
+                "response.reasoning_summary_text.delta",
+                "response.reasoning_summary_text.done",
+            ],
         }
+    }
+
+    /// The part, with this text.
+    fn part(self, text: &str) -> Value {
+        match self {
+            Self::Message => json!({"type": "output_text", "text": text, "annotations": []}),
+            Self::Reasoning => json!({"type": "summary_text", "text": text}),
+        }
+    }
+
+    /// The item, with these parts.
+    fn item(self, id: &str, parts: &[Value]) -> Value {
+        match self {
+            Self::Message => json!({"id": id, "type": "message", "role": "assistant", "content": parts}),
+            Self::Reasoning => json!({"id": id, "type": "reasoning", "summary": parts}),
+        }
+    }
+}
+
+impl<'a> Stream<'a> {
+    pub(super) fn new(seen: &'a Seen, usage: Usage) -> Self {
+        Self { seen, usage, response: fresh_id("resp"), sequence: 0, open: None, output: Vec::new() }
     }
 
     fn send(&mut self, kind: &str, mut fields: Value) -> String {
@@ -126,44 +143,35 @@ impl Stream {
     }
 
     fn response(&self, status: &str) -> Value {
-        json!({"id": self.response, "object": "response", "status": status, "model": self.model, "output": self.output})
+        json!({"id": self.response, "object": "response", "status": status, "model": self.seen.model, "output": self.output})
     }
 
     fn open(&mut self, kind: Kind) -> String {
         if self.open.as_ref().is_some_and(|open| open.kind == kind) {
             return String::new();
         }
-        let mut text = self.close();
+        let closed = self.close();
         let index = self.output.len();
         let id = fresh_id(if kind == Kind::Message { "msg" } else { "rs" });
-        match kind {
-            Kind::Message => {
-                let item =
-                    json!({"id": id, "type": "message", "status": "in_progress", "role": "assistant", "content": []});
-                let part = json!({"type": "output_text", "text": "", "annotations": []});
-                text += &self.send("response.output_item.added", json!({"output_index": index, "item": item}));
-                text += &self.send(
-                    "response.content_part.added",
-                    json!({"item_id": id, "output_index": index, "content_index": 0, "part": part}),
-                );
-            }
-            Kind::Reasoning => {
-                let item = json!({"id": id, "type": "reasoning", "summary": []});
-                let part = json!({"type": "summary_text", "text": ""});
-                text += &self.send("response.output_item.added", json!({"output_index": index, "item": item}));
-                text += &self.send(
-                    "response.reasoning_summary_part.added",
-                    json!({"item_id": id, "output_index": index, "summary_index": 0, "part": part}),
-                );
-            }
+        let mut item = kind.item(&id, &[]);
+        if kind == Kind::Message {
+            item["status"] = "in_progress".into();
         }
+        let added = self.send("response.output_item.added", json!({"output_index": index, "item": item}));
+        let [begins, ..] = kind.events();
+        let begun = self.about_part(begins, kind, &id, "part", kind.part(""));
         self.open = Some(Open { kind, id, text: String::new() });
-        text
+        closed + &added + &begun
+    }
+
+    /// An event about the only part of the open item.
+    fn about_part(&mut self, event: &str, kind: Kind, id: &str, key: &str, value: impl Into<Value>) -> String {
+        let part = if kind == Kind::Message { "content_index" } else { "summary_index" };
+        self.send(event, json!({"item_id": id, "output_index": self.output.len(), (part): 0, (key): value.into()}))
     }
 
     fn delta(&mut self, kind: Kind, chunk: &str) -> String {
         let opened = self.open(kind);
-        let index = self.output.len();
         let id = match &mut self.open {
             Some(open) => {
                 open.text.push_str(chunk);
@@ -171,43 +179,19 @@ impl Stream {
             }
             None => String::new(),
         };
-        let sent = match kind {
-            Kind::Message => self.send(
-                "response.output_text.delta",
-                json!({"item_id": id, "output_index": index, "content_index": 0, "delta": chunk}),
-            ),
-            Kind::Reasoning => self.send(
-                "response.reasoning_summary_text.delta",
-                json!({"item_id": id, "output_index": index, "summary_index": 0, "delta": chunk}),
-            ),
-        };
-        opened + &sent
+        let [_, continues, _] = kind.events();
+        opened + &self.about_part(continues, kind, &id, "delta", chunk)
     }
 
     fn close(&mut self) -> String {
         let Some(Open { kind, id, text }) = self.open.take() else { return String::new() };
-        let index = self.output.len();
-        let (done, item) = match kind {
-            Kind::Message => {
-                let part = json!({"type": "output_text", "text": text, "annotations": []});
-                let done = self.send(
-                    "response.output_text.done",
-                    json!({"item_id": id, "output_index": index, "content_index": 0, "text": text}),
-                );
-                (
-                    done,
-                    json!({"id": id, "type": "message", "status": "completed", "role": "assistant", "content": [part]}),
-                )
-            }
-            Kind::Reasoning => {
-                let done = self.send(
-                    "response.reasoning_summary_text.done",
-                    json!({"item_id": id, "output_index": index, "summary_index": 0, "text": text}),
-                );
-                let summary = json!([{"type": "summary_text", "text": text}]);
-                (done, json!({"id": id, "type": "reasoning", "summary": summary, "encrypted_content": self.proof}))
-            }
-        };
+        let [.., completes] = kind.events();
+        let done = self.about_part(completes, kind, &id, "text", text.as_str());
+        let mut item = kind.item(&id, &[kind.part(&text)]);
+        match kind {
+            Kind::Message => item["status"] = "completed".into(),
+            Kind::Reasoning => item["encrypted_content"] = self.seen.wants_proof.then_some(HIDDEN_THOUGHT).into(),
+        }
         done + &self.done(&item)
     }
 
@@ -218,7 +202,7 @@ impl Stream {
     }
 }
 
-impl Dialect for Stream {
+impl Dialect for Stream<'_> {
     fn begin(&mut self) -> String {
         let response = self.response("in_progress");
         self.send("response.created", json!({"response": response}))
@@ -235,7 +219,7 @@ impl Dialect for Stream {
     fn call(&mut self, tool: &Tool) -> String {
         let mut text = self.close();
         let index = self.output.len();
-        let native = tool::native(tool, Api::OpenAi, &self.offered);
+        let native = tool::native(tool, Api::OpenAi, &self.seen.tools);
         let (kind, field, delta, args) = match native.args {
             Value::String(input) => ("custom_tool_call", "input", "response.custom_tool_call_input.delta", input),
             args => ("function_call", "arguments", "response.function_call_arguments.delta", args.to_string()),
@@ -288,7 +272,6 @@ fn usage(usage: Usage) -> Value {
     })
 }
 
-/// The body of an HTTP error.
 pub(super) fn error(refusal: &Refusal) -> Value {
     let Refusal { status, message, .. } = refusal;
     let kind = match status {

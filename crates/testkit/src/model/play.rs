@@ -35,22 +35,16 @@ pub(super) trait Dialect {
     fn end(&mut self, stop: Stop) -> String;
 }
 
-/// Splits a reply into beats.
 pub(super) fn beats(reply: &Reply, dialect: &mut dyn Dialect) -> Vec<Beat> {
     let mut beats = vec![Beat::Send(dialect.begin())];
+    let pause = || Beat::Pause(reply.chunk_delay);
     for step in &reply.steps {
         match step {
             Step::Text(chunks) => {
-                for chunk in chunks {
-                    delay(reply, &mut beats);
-                    beats.push(Beat::Send(dialect.text(chunk)));
-                }
+                beats.extend(chunks.iter().flat_map(|chunk| [pause(), Beat::Send(dialect.text(chunk))]));
             }
             Step::Think(chunks) => {
-                for chunk in chunks {
-                    delay(reply, &mut beats);
-                    beats.push(Beat::Send(dialect.think(chunk)));
-                }
+                beats.extend(chunks.iter().flat_map(|chunk| [pause(), Beat::Send(dialect.think(chunk))]));
             }
             Step::Call(tool) => beats.push(Beat::Send(dialect.call(tool))),
             Step::EndBlock => beats.push(Beat::Send(dialect.end_block())),
@@ -88,12 +82,6 @@ pub(super) fn at_once(reply: &Reply, body: String) -> Vec<Beat> {
     beats
 }
 
-fn delay(reply: &Reply, beats: &mut Vec<Beat>) {
-    if !reply.chunk_delay.is_zero() {
-        beats.push(Beat::Pause(reply.chunk_delay));
-    }
-}
-
 /// Plays the beats as a response body. It ends early, with an error, when the server stops.
 pub(super) fn body(beats: Vec<Beat>, shared: Arc<Shared>) -> Body {
     let start = (VecDeque::from(beats), shared);
@@ -104,6 +92,7 @@ pub(super) fn body(beats: Vec<Beat>, shared: Arc<Shared>) -> Body {
                 match beats.pop_front()? {
                     Beat::Send(text) if text.is_empty() => {}
                     Beat::Send(text) => return Some(Ok(Some(Bytes::from(text)))),
+                    Beat::Pause(Duration::ZERO) => {}
                     Beat::Pause(pause) => tokio::time::sleep(pause).await,
                     Beat::Hang => shared.hang().await,
                     Beat::Cut => {

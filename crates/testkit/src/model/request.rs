@@ -65,7 +65,6 @@ pub(super) struct Turn {
     pub(super) images: Vec<Image>,
 }
 
-/// A result that a tool returned to the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolResult {
     /// The call's id, as the model gave it; Gemini has none and names the tool.
@@ -74,7 +73,6 @@ pub struct ToolResult {
     pub is_error: bool,
 }
 
-/// An image in a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
     pub media_type: String,
@@ -116,50 +114,38 @@ impl Request {
         request
     }
 
-    /// The model's name.
-    #[must_use]
     pub fn model(&self) -> Option<&str> {
         self.seen.model.as_deref()
     }
 
-    /// The whole system prompt.
-    #[must_use]
     pub fn system(&self) -> &str {
         &self.seen.system
     }
 
-    /// Names of the tools the model may call.
-    #[must_use]
     pub fn tools(&self) -> &[String] {
         &self.seen.tools
     }
 
     /// The user's last message, without text that the CLI put around it.
-    #[must_use]
     pub fn last_user_text(&self) -> String {
         self.seen.last_user_text()
     }
 
     /// Everything the user said, message by message.
-    #[must_use]
     pub fn user_texts(&self) -> Vec<String> {
         self.seen.turns.iter().filter(|turn| !turn.from_model).map(Turn::text).filter(|text| !text.is_empty()).collect()
     }
 
     /// The tool results since the model's last reply.
-    #[must_use]
     pub fn tool_results(&self) -> Vec<ToolResult> {
         self.seen.fresh().iter().flat_map(|turn| turn.results.iter().cloned()).collect()
     }
 
-    /// The images anywhere in the conversation.
-    #[must_use]
     pub fn images(&self) -> Vec<Image> {
         self.seen.turns.iter().flat_map(|turn| turn.images.iter().cloned()).collect()
     }
 
     /// How many tokens the model may think, if the request says so.
-    #[must_use]
     pub fn thinking_budget(&self) -> Option<u64> {
         self.seen.thinking_budget
     }

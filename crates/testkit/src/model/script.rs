@@ -57,7 +57,6 @@ impl Refusal {
     }
 }
 
-/// The token counts a reply reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
     pub input: u64,
@@ -85,51 +84,38 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Nothing yet.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// A reply with this text, streamed in small pieces.
-    #[must_use]
     pub fn text(text: &str) -> Self {
         Self::new().then_text(text)
     }
 
     /// A reply with these pieces, each one delta on the wire.
-    #[must_use]
     pub fn chunks<S: Into<String>>(chunks: impl IntoIterator<Item = S>) -> Self {
         Self::new().then_chunks(chunks)
     }
 
-    /// Thinks this first.
-    #[must_use]
     pub fn think(text: &str) -> Self {
         Self::new().then_think(text)
     }
 
-    /// Calls a tool.
-    #[must_use]
     pub fn call(tool: Tool) -> Self {
         Self::new().then_call(tool)
     }
 
-    /// Refuses with this HTTP status.
-    #[must_use]
     pub fn status(status: u16) -> Self {
         Self { refusal: Some(Refusal::new(status)), ..Self::default() }
     }
 
-    /// Refuses with this HTTP status and this message.
-    #[must_use]
     pub fn refuse(status: u16, message: &str) -> Self {
         let message = message.to_owned();
         Self { refusal: Some(Refusal { message, ..Refusal::new(status) }), ..Self::default() }
     }
 
     /// A reply that begins, and then sends nothing until `ModelServer::release`.
-    #[must_use]
     pub fn hang() -> Self {
         Self::new().then_hang()
     }
@@ -164,7 +150,6 @@ impl Reply {
         self.step(Step::Hang)
     }
 
-    /// Breaks the connection here.
     #[must_use]
     pub fn then_cut(self) -> Self {
         self.step(Step::Cut)
@@ -177,7 +162,6 @@ impl Reply {
         self.step(Step::Fail { kind: kind.to_owned(), message: message.to_owned() })
     }
 
-    /// Why it ends.
     #[must_use]
     pub fn stop(mut self, stop: Stop) -> Self {
         self.stop = stop;
@@ -200,7 +184,6 @@ impl Reply {
         self
     }
 
-    /// The token counts to report.
     #[must_use]
     pub fn usage(mut self, input: u64, output: u64) -> Self {
         self.usage = Usage { input, output };
@@ -215,7 +198,6 @@ impl Reply {
         self
     }
 
-    /// True if it ends with an error event.
     pub(super) fn fails(&self) -> bool {
         self.steps.iter().any(|step| matches!(step, Step::Fail { .. }))
     }

@@ -7,53 +7,53 @@ use super::Api;
 /// A tool the scripted model calls.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Tool {
-    /// Runs a command line.
     Shell(String),
-    /// Writes a whole file.
-    Write { path: String, content: String },
+    Write {
+        path: String,
+        content: String,
+    },
     /// Replaces one passage of a file.
-    Edit { path: String, old: String, new: String },
-    /// Reads a file.
+    Edit {
+        path: String,
+        old: String,
+        new: String,
+    },
     Read(String),
-    /// Calls a tool of an MCP server.
-    Mcp { server: String, tool: String, args: Value },
+    Mcp {
+        server: String,
+        tool: String,
+        args: Value,
+    },
     /// Calls a tool by the CLI's own name for it.
-    Native { name: String, args: Value },
+    Native {
+        name: String,
+        args: Value,
+    },
 }
 
 impl Tool {
-    /// Runs a command line.
-    #[must_use]
     pub fn shell(command: &str) -> Self {
         Self::Shell(command.to_owned())
     }
 
-    /// Writes a whole file.
-    #[must_use]
     pub fn write(path: impl AsRef<std::path::Path>, content: &str) -> Self {
         Self::Write { path: path.as_ref().to_string_lossy().into_owned(), content: content.to_owned() }
     }
 
     /// Replaces `old` by `new` in a file.
-    #[must_use]
     pub fn edit(path: impl AsRef<std::path::Path>, old: &str, new: &str) -> Self {
         Self::Edit { path: path.as_ref().to_string_lossy().into_owned(), old: old.to_owned(), new: new.to_owned() }
     }
 
-    /// Reads a file.
-    #[must_use]
     pub fn read(path: impl AsRef<std::path::Path>) -> Self {
         Self::Read(path.as_ref().to_string_lossy().into_owned())
     }
 
-    /// Calls a tool of an MCP server.
-    #[must_use]
     pub fn mcp(server: &str, tool: &str, args: Value) -> Self {
         Self::Mcp { server: server.to_owned(), tool: tool.to_owned(), args }
     }
 
     /// Calls a tool by the CLI's own name for it.
-    #[must_use]
     pub fn native(name: &str, args: Value) -> Self {
         Self::Native { name: name.to_owned(), args }
     }

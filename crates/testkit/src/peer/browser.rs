@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use super::Peer;
 
-/// A request that a page makes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Attempt {
     name: String,
@@ -23,21 +22,17 @@ impl Attempt {
         Self { name, kind, url: url.to_owned(), init }
     }
 
-    /// Reads it.
-    #[must_use]
     pub fn get(url: &str) -> Self {
         Self::new(format!("GET {url}"), "fetch", url, json!({}))
     }
 
     /// Gets it with a header of A2A, which causes a preflight.
-    #[must_use]
     pub fn get_with_header(url: &str) -> Self {
         let init = json!({"headers": {"A2A-Version": "1.0"}});
         Self::new(format!("GET {url} with a header"), "fetch", url, init)
     }
 
     /// Posts JSON, which causes a preflight.
-    #[must_use]
     pub fn post(url: &str, body: &Value) -> Self {
         let headers = json!({"Content-Type": "application/json", "A2A-Version": "1.0"});
         let init = json!({"method": "POST", "headers": headers, "body": body.to_string()});
@@ -45,14 +40,12 @@ impl Attempt {
     }
 
     /// Posts JSON as plain text, which needs no preflight, and reads the response.
-    #[must_use]
     pub fn post_as_text(url: &str, body: &Value) -> Self {
         let init = json!({"method": "POST", "headers": {"Content-Type": "text/plain"}, "body": body.to_string()});
         Self::new(format!("POST {url} as text"), "fetch", url, init)
     }
 
     /// Posts JSON as plain text, and does not read the response.
-    #[must_use]
     pub fn post_blindly(url: &str, body: &Value) -> Self {
         let mut attempt = Self::post_as_text(url, body);
         attempt.init["mode"] = "no-cors".into();
@@ -61,7 +54,6 @@ impl Attempt {
     }
 
     /// Posts JSON by a form, which leaves the page.
-    #[must_use]
     pub fn form(url: &str, body: &Value) -> Self {
         // A form sends NAME=VALUE. The equals sign goes into an unknown field of the JSON.
         let text = body.to_string();
@@ -70,14 +62,11 @@ impl Attempt {
         Self::new(format!("form to {url}"), "form", url, init)
     }
 
-    /// Listens to events.
-    #[must_use]
     pub fn event_source(url: &str) -> Self {
         Self::new(format!("EventSource {url}"), "eventSource", url, json!({}))
     }
 
     /// Opens a WebSocket at an `http` address.
-    #[must_use]
     pub fn web_socket(url: &str) -> Self {
         let url = url.replacen("http", "ws", 1);
         Self::new(format!("WebSocket {url}"), "webSocket", &url, json!({}))
@@ -92,7 +81,6 @@ pub struct Visit {
     pub attempts: Vec<Outcome>,
 }
 
-/// The outcome of a request.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Outcome {
     pub name: String,
@@ -122,7 +110,6 @@ pub struct Request {
 
 impl Request {
     /// The status of the response on the wire. For a WebSocket, Chromium reports it only in text.
-    #[must_use]
     pub fn answered(&self) -> Option<u16> {
         let words = || self.error.as_deref()?.rsplit_once("Unexpected response code: ")?.1.trim().parse().ok();
         self.status.or_else(words)
@@ -131,14 +118,12 @@ impl Request {
 
 impl Outcome {
     /// Whether at least one request was sent, and the server refused all of them (403).
-    #[must_use]
     pub fn forbidden(&self) -> bool {
         let answers: Vec<u16> = self.wire.iter().filter_map(Request::answered).collect();
         !answers.is_empty() && answers.iter().all(|status| *status == 403)
     }
 
     /// Whether the page got a successful response that it can read.
-    #[must_use]
     pub fn works(&self) -> bool {
         self.page.outcome == "answered" && self.page.status.is_none_or(|status| (200..300).contains(&status))
     }

@@ -5,49 +5,38 @@
 use serde_json::Value;
 
 /// The event, the task or the message itself: in 1.0 it is in a field named after its kind.
-#[must_use]
 pub fn body(event: &Value) -> &Value {
     let kinds = ["task", "message", "statusUpdate", "artifactUpdate"];
     kinds.iter().find_map(|kind| event.get(kind).filter(|inner| inner.is_object())).unwrap_or(event)
 }
 
-/// The task it is about.
-#[must_use]
 pub fn task_id(event: &Value) -> Option<&str> {
     let body = body(event);
     let id = body.get("taskId").or_else(|| body.get("status").and(body.get("id")));
     id.and_then(Value::as_str)
 }
 
-/// The context it is about.
-#[must_use]
 pub fn context_id(event: &Value) -> Option<&str> {
     body(event)["contextId"].as_str()
 }
 
 /// The state in the event, in the words of 0.3.
-#[must_use]
 pub fn state(event: &Value) -> Option<String> {
     let state = body(event)["status"]["state"].as_str()?;
     Some(state.strip_prefix("TASK_STATE_").unwrap_or(state).to_lowercase().replace('_', "-"))
 }
 
-/// The parts of its message.
-#[must_use]
 pub fn parts(event: &Value) -> &[Value] {
     let body = body(event);
     let parts = body["status"]["message"]["parts"].as_array().or_else(|| body["parts"].as_array());
     parts.map_or(&[], Vec::as_slice)
 }
 
-/// The text of its message.
-#[must_use]
 pub fn text(event: &Value) -> String {
     parts(event).iter().filter_map(|part| part["text"].as_str()).collect()
 }
 
 /// The data of its message that has this field.
-#[must_use]
 pub fn data<'a>(event: &'a Value, field: &str) -> Option<&'a Value> {
     parts(event).iter().filter_map(|part| part.get("data")).find(|data| data.get(field).is_some_and(|it| !it.is_null()))
 }

@@ -47,14 +47,10 @@ const ACP_JS_VERSION: &str = "2.4.0";
 const ACP_PYTHON: &str = "agent-client-protocol[http]==0.12.1";
 
 impl Kind {
-    /// All kinds.
     pub const ALL: [Self; 7] =
         [Self::JsV1, Self::JsV03, Self::Python, Self::Rust, Self::Browser, Self::AcpJs, Self::AcpPython];
-    /// The kinds that are A2A clients.
     pub const CLIENTS: [Self; 4] = [Self::JsV1, Self::JsV03, Self::Python, Self::Rust];
 
-    /// A description for people.
-    #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
             Self::JsV1 => "@a2a-js/sdk 1.3.0",
@@ -176,12 +172,10 @@ impl Kind {
 }
 
 /// The JSON Schema of ACP version 1, which comes with its TypeScript SDK.
-#[must_use]
 pub fn acp_schema() -> Option<PathBuf> {
     Some(Kind::AcpJs.folder()?.join("node_modules").join(ACP_JS).join("schema/v1/schema.json"))
 }
 
-/// The name of a sample agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Binding {
     JsonRpc,
@@ -197,7 +191,6 @@ impl Binding {
     }
 }
 
-/// The outcome of an installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Installed {
     At(PathBuf),

@@ -42,7 +42,6 @@ pub(super) fn codex() -> Vec<Case> {
     ]
 }
 
-/// Cases of opencode.
 #[rustfmt::skip] // a table
 pub(super) fn opencode() -> Vec<Case> {
     let open = |name, about| plain(name, about).with(|case| case.args(&["acp"]).file("opencode.json", OPENCODE)).opened();
@@ -82,7 +81,6 @@ impl Talk {
         self.ask("session/set_mode", &json!({"sessionId": "{session}", "modeId": mode})).replied()
     }
 
-    /// Sends a prompt.
     pub(super) fn say(self, text: &str) -> Self {
         self.ask("session/prompt", &json!({"sessionId": "{session}", "prompt": [{"type": "text", "text": text}]}))
     }

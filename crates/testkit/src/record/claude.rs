@@ -13,7 +13,6 @@ const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP
 const HOOKS: &str = r#"{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"echo started"}]}],
 "PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"echo checked"}]}]}}"#;
 
-/// All cases.
 #[rustfmt::skip] // a table
 pub(super) fn cases() -> Vec<Case> {
     vec![

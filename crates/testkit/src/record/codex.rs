@@ -9,7 +9,6 @@ const ASK_COMMAND: &str = "item/commandExecution/requestApproval";
 const ASK_PATCH: &str = "item/fileChange/requestApproval";
 const ASK_SERVER: &str = "mcpServer/elicitation/request";
 
-/// All cases.
 #[rustfmt::skip] // a table
 pub(super) fn cases() -> Vec<Case> {
     vec![
@@ -50,7 +49,6 @@ pub(super) fn cases() -> Vec<Case> {
     ]
 }
 
-/// A plan, and its progress.
 const PLAN: &str = "[[call:update_plan:{\"plan\":[{\"step\":\"Look\",\"status\":\"in_progress\"},{\"step\":\"Leap\",\"status\":\"pending\"}]}]] [[next]] \
     [[call:update_plan:{\"plan\":[{\"step\":\"Look\",\"status\":\"completed\"},{\"step\":\"Leap\",\"status\":\"in_progress\"}]}]]";
 
@@ -113,7 +111,6 @@ fn resumed() -> Talk {
 }
 
 impl Talk {
-    /// Begins a turn.
     fn prompt(self, text: &str) -> Self {
         self.ask("turn/start", &json!({"threadId": "{thread}", "input": input(text)}))
             .replied()

@@ -101,7 +101,7 @@ impl Player<'_> {
                 Ok(())
             }
             Move::Until(wanted) => self.until(*wanted).await,
-            Move::UntilEnd => self.until_end().await,
+            Move::UntilEnd => self.until_end(PATIENCE).await,
             Move::Answer(answer) => {
                 let line = self.last.as_ref().map(answer).context("nothing to answer")?.to_string();
                 self.send(&line).await
@@ -126,32 +126,27 @@ impl Player<'_> {
     }
 
     async fn until(&mut self, wanted: Wanted) -> Result<()> {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            match timeout(left, self.heard.recv()).await {
-                Ok(Some((at, dir, line))) => {
-                    self.note(at, dir, &line);
-                    let line = serde_json::from_str(&line).unwrap_or(Value::Null);
-                    if dir == Direction::Out && wanted.is(&line) {
-                        self.last = Some(line);
-                        return Ok(());
-                    }
-                }
-                Ok(None) => bail!("it ended before {wanted:?}: {}", self.tail()),
-                Err(_) => bail!("no {wanted:?} after {PATIENCE:?}: {}", self.tail()),
-            }
+        match timeout(PATIENCE, self.hear_until(|line| wanted.is(line))).await {
+            Ok(Some(line)) => self.last = Some(line),
+            Ok(None) => bail!("it ended before {wanted:?}: {}", self.tail()),
+            Err(_) => bail!("no {wanted:?} after {PATIENCE:?}: {}", self.tail()),
         }
+        Ok(())
     }
 
-    async fn until_end(&mut self) -> Result<()> {
-        let deadline = Instant::now() + PATIENCE;
+    async fn until_end(&mut self, patience: Duration) -> Result<()> {
+        let ended = timeout(patience, self.hear_until(|_| false)).await;
+        ended.map(drop).with_context(|| format!("it did not end within {patience:?}: {}", self.tail()))
+    }
+
+    /// Records what it prints until that line on stdout, or until its end.
+    async fn hear_until(&mut self, is_it: impl Fn(&Value) -> bool) -> Option<Value> {
         loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            match timeout(left, self.heard.recv()).await {
-                Ok(Some((at, dir, line))) => self.note(at, dir, &line),
-                Ok(None) => return Ok(()),
-                Err(_) => bail!("it did not end within {PATIENCE:?}: {}", self.tail()),
+            let (at, dir, line) = self.heard.recv().await?;
+            self.note(at, dir, &line);
+            let line = serde_json::from_str(&line).unwrap_or(Value::Null);
+            if dir == Direction::Out && is_it(&line) {
+                return Some(line);
             }
         }
     }
@@ -171,21 +166,10 @@ impl Player<'_> {
             self.note(Instant::now(), Direction::In, END_OF_INPUT);
         }
         self.stage.server.release();
-        let mut killed = false;
-        let deadline = Instant::now() + LAST_WORDS;
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            match timeout(left, self.heard.recv()).await {
-                Ok(Some((at, dir, line))) => self.note(at, dir, &line),
-                Ok(None) => break,
-                Err(_) if killed => break,
-                Err(_) => {
-                    killed = true;
-                    self.note(Instant::now(), Direction::Note, "did not end by itself");
-                    self.child.start_kill().context("kill it")?;
-                    break;
-                }
-            }
+        let killed = self.until_end(LAST_WORDS).await.is_err();
+        if killed {
+            self.note(Instant::now(), Direction::Note, "did not end by itself");
+            self.child.start_kill().context("kill it")?;
         }
         let status = self.child.wait().await.context("wait for it")?;
         Ok(exit_of(status, killed))

@@ -6,7 +6,6 @@ use super::Case;
 use super::acp::{ASK, always, nobody, once, reject};
 use super::rpc::Talk;
 
-/// All cases.
 #[rustfmt::skip] // a table
 pub(super) fn cases() -> Vec<Case> {
     vec![

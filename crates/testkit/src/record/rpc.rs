@@ -20,7 +20,6 @@ impl Talk {
         Self { case, count: 0, named }
     }
 
-    /// Changes the case.
     pub(super) fn with(mut self, change: impl FnOnce(Case) -> Case) -> Self {
         self.case = change(self.case);
         self
@@ -33,7 +32,6 @@ impl Talk {
         line
     }
 
-    /// Sends a request.
     pub(super) fn ask(mut self, method: &str, params: &Value) -> Self {
         self.count += 1;
         let line = self.line(json!({"id": self.count, "method": method, "params": params}));

@@ -15,7 +15,6 @@ const KEPT_CHARS: usize = 160;
 /// The port that replaces the model server's.
 const PORT: &str = "127.0.0.1:8099";
 
-/// Rewrites every line.
 pub(super) fn scrub(mut fixture: Fixture, stage: &Stage) -> Fixture {
     let pairs = replacements(stage);
     let clean = |text: &str| pairs.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to));

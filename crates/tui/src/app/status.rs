@@ -28,7 +28,6 @@ impl Status {
         self.armed.take() == Some(action)
     }
 
-    /// The time to press a key again is over.
     pub(super) fn disarm(&mut self) {
         if self.armed.take().is_some() {
             self.notice = None;

@@ -18,7 +18,6 @@ use crate::wrap::{cells, width};
 const ROWS: usize = 10;
 const SIGN: &str = "> ";
 
-/// Its number of rows.
 pub(super) fn rows(field: &Field) -> usize {
     field.lines.len().min(ROWS) + 2
 }
@@ -35,7 +34,6 @@ pub(super) fn draw(model: &Model, field: &Field, frame: &mut Frame<'_>, area: Re
     field.draw(hint, model.theme, frame, inner);
 }
 
-/// A field to type in.
 #[derive(Debug)]
 pub(super) struct Field {
     lines: Vec<String>,

@@ -291,7 +291,6 @@ fn command_text(command: &str, columns: usize, style: Style, theme: Theme) -> Ve
     lines
 }
 
-/// Wrapped text.
 fn text(words: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
     numbered(words, columns, style).into_iter().map(|(_, line)| line).collect()
 }

@@ -72,7 +72,6 @@ const FRAME: [&str; 14] = [
     "rendered",
 ];
 
-/// A conversation in Claude's store.
 pub(crate) struct Stored {
     session: StoredSession,
     pub(super) codec: ClaudeCodec,

@@ -4,7 +4,6 @@
 use super::wire::{Entry, other_speaker};
 use crate::json::JsonFields as _;
 
-/// The kind of a user entry.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Typed {
     /// A prompt, or a command as it was typed.
@@ -17,7 +16,6 @@ pub(super) enum Typed {
     Nothing,
 }
 
-/// The kind of this text.
 pub(super) fn typed(text: &str) -> Typed {
     let trimmed = text.trim();
     if trimmed.starts_with("[Request interrupted by user") {

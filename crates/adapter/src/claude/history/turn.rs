@@ -100,8 +100,6 @@ impl Turn {
 
     /// Adds the usage of the model's message, which is complete.
     fn count(&mut self) {
-        if let Some((_, usage)) = self.message.take() {
-            self.used = Some(self.used.map_or(usage, |before| before.plus(usage)));
-        }
+        self.used = TokenUsage::sum(self.used, self.message.take().map(|(_, usage)| usage));
     }
 }

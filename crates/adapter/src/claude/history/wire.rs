@@ -42,7 +42,6 @@ impl Entry {
         self.message().string("model").or(self.string("model")).filter(|model| model != NO_MODEL)
     }
 
-    /// Whether the entry belongs to a sub-agent.
     pub(super) fn is_sidechain(&self) -> bool {
         self.flag("isSidechain")
     }

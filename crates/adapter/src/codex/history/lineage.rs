@@ -13,7 +13,6 @@ use serde::Deserialize;
 use super::{ACTIVE, ARCHIVED, DEPTH, head, look, of_name, plain_lines, rollouts};
 use crate::history::file::{self, Lines, name};
 
-/// The files of Codex's store.
 #[derive(Debug, Default)]
 pub(super) struct Store {
     /// The files, and whether each is archived.

@@ -23,7 +23,6 @@ use crate::history::{Entries, EntryEvents, StoredSession};
 use crate::json::{JsonFields as _, one};
 use crate::line::unrecognized;
 
-/// A conversation in Gemini's store.
 pub(crate) struct Stored {
     pub(super) emit: Emitter,
     /// The emitted part of each message.
@@ -211,7 +210,7 @@ impl Stored {
                 total_tokens: tokens.number("total").unwrap_or(sum.total_tokens),
                 ..sum
             };
-            self.turn.used = Some(self.turn.used.map_or(usage, |before| before.plus(usage)));
+            self.turn.used = TokenUsage::sum(self.turn.used, Some(usage));
         }
         for call in &tool_calls {
             self.call(call, at, out);
@@ -261,7 +260,6 @@ impl Entries for Stored {
     }
 }
 
-/// Whether the record is of a known type.
 fn is_known(record: &Value) -> bool {
     let is_text = |key| record.text(key).is_some();
     is_text("sessionId") || record.object("$set").is_some() || is_text("$rewindTo") || is_text("type")

@@ -1,12 +1,12 @@
 //! Tool calls in a stored conversation: with their results, or results without a call.
 
+use multitap_diff::of_file;
 use multitap_event::{FileChange, FileChangeType, Timestamp, ToolOutcome};
 use serde_json::{Map, Value};
 
 use super::record::Stored;
 use super::wire::ToolCall;
 use crate::codec::Step;
-use crate::diff;
 use crate::emit::{OpenTool, ToolEnd};
 use crate::gemini::name;
 use crate::gemini::tools::{open_tool, todos};
@@ -80,7 +80,6 @@ impl Stored {
     }
 }
 
-/// The result of a tool, as text.
 fn answer(response: &Value) -> String {
     let text = ["output", "error", "content"].into_iter().find_map(|key| response.string(key));
     text.unwrap_or_else(|| response.to_string())
@@ -93,7 +92,7 @@ fn change(call: &ToolCall) -> Option<FileChange> {
     let change_type = if before.is_none() { FileChangeType::Created } else { FileChangeType::Modified };
     let path = shown.text("filePath").or(shown.text("fileName"))?;
     let after = shown.string("newContent");
-    let diff = after.as_ref().map_or(own_diff, |after| diff::unified(path, before.as_deref(), after));
+    let diff = after.as_ref().map_or(own_diff, |after| of_file(path, before.as_deref(), after));
     let diff = Some(diff).filter(|diff| !diff.is_empty());
     Some(FileChange { diff, before, after, ..FileChange::of(path, change_type, &call.id.as_str().into()) })
 }

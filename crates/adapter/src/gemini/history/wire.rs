@@ -24,7 +24,6 @@ pub(super) struct ToolCall {
 
 /// The content of a record that is a message.
 pub(super) trait StoredMessage<'a>: JsonFields<'a> {
-    /// Who speaks.
     fn speaker(self) -> Option<&'a str> {
         self.text("type")
     }

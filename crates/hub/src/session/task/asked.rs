@@ -1,7 +1,5 @@
 //! Calls of clients: checked here, recorded as events, and answered when those are stored.
 
-use std::sync::Arc;
-
 use multitap_event::{ClientId, ClientRef, Command, EventKind, Prompt, PromptId, SessionConfig, UserMessage};
 use tokio::time::Instant;
 
@@ -9,12 +7,11 @@ use super::agent::{Agent, WhenUp};
 use super::hand_over::spoken;
 use super::{FirstReader, Linger, Phase, Restart, SWEEP, SessionTask};
 use crate::feed::Feed;
-use crate::protocol::{ClientsReply, PromptReply, Refusal, RulesReply, SessionCall, SessionReply, SnapshotReply};
+use crate::protocol::{PromptReply, Refusal, SessionCall, SessionReply};
 use crate::session::ask::{Ask, Reply};
 use crate::session::right::Rights;
 use crate::session::{Join, Joined, Place, WhenBusy};
 use crate::state::{Presence, Queued};
-use crate::tail::Reader;
 
 /// Most clients that may read a session at once.
 const CLIENTS: usize = 4096;
@@ -44,6 +41,9 @@ impl SessionTask {
     }
 
     fn call(&mut self, call: SessionCall, by: ClientRef, reply: Reply<SessionReply>) {
+        if let Some(answer) = self.state.answer(&call, &self.id, self.epoch) {
+            return self.reply(reply, Ok(answer));
+        }
         let done = |done: Result<(), Refusal>| done.map(|()| SessionReply::Done {});
         let answer = match call {
             // The agent may have to judge it first.
@@ -60,13 +60,8 @@ impl SessionTask {
             SessionCall::Query { what } => done(self.pass(Command::Query { what }, by)),
             SessionCall::Kick { client_id } => done(self.kick(client_id, &by)),
             SessionCall::Revoke { rule_id } => done(self.revoke(rule_id, &by)),
-            SessionCall::Clients => Ok(SessionReply::Clients(ClientsReply { clients: self.state.clients.clone() })),
-            SessionCall::Rules => Ok(SessionReply::Rules(RulesReply { rules: self.state.rules.clone() })),
-            SessionCall::Snapshot => Ok(SessionReply::Snapshot(SnapshotReply {
-                session_id: self.id.clone(),
-                epoch: self.epoch,
-                snapshot: Box::new(self.state.clone()),
-            })),
+            // Answered above.
+            SessionCall::Clients | SessionCall::Rules | SessionCall::Snapshot => return,
         };
         self.reply(reply, answer);
     }
@@ -84,7 +79,7 @@ impl SessionTask {
         let was_awaited = matches!(self.first_reader, FirstReader::AwaitedUntil(_));
         let announce = announce && !was_awaited;
         self.first_reader = FirstReader::Joined;
-        let client_id = client.client_id.get_or_insert_with(ClientId::fresh).clone();
+        client.client_id.get_or_insert_with(ClientId::fresh);
         let before = self.state.seq;
         if announce {
             self.tell(EventKind::ClientJoined { client: client.clone() });
@@ -92,12 +87,10 @@ impl SessionTask {
         let now = self.state.seq;
         let Place { after, snapshot, gap } = from.place(before, now, self.epoch);
         let snapshot = snapshot.then(|| Box::new(self.state.clone()));
-        let reader = Arc::new(Reader::new(client_id, after, patience));
-        self.tail.seat(reader.clone());
         if patience.is_some() {
             self.next_sweep.get_or_insert_with(|| Instant::now() + SWEEP);
         }
-        let feed = Feed::new(self.id.clone(), client.clone(), reader, self.tail.clone(), self.past.clone());
+        let feed = Feed::new(self.id.clone(), client.clone(), after, patience, self.tail.clone(), self.past.clone());
         self.reply(reply, Ok(Joined { client, feed, snapshot, gap, epoch: self.epoch }));
     }
 
