@@ -62,6 +62,7 @@ impl Bridge {
         &self,
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
+        cancelled_turns: u32,
     ) -> Option<CallToolResponse> {
         let target = tool::find(&self.registry, &request.name)?;
         let answer = match target {
@@ -72,7 +73,7 @@ impl Bridge {
             Target::Agent { name, agent, action } => match self.ready(&name, &agent).await {
                 Err(why) => Ok(result::remote_error(&name, &why)),
                 Ok(client) => {
-                    let call = Call { bridge: self, name, agent, client, context };
+                    let call = Call { bridge: self, name, agent, client, context, cancelled_turns };
                     let answer = match action {
                         Action::SendMessage => return Some(call.send(request).await),
                         Action::GetTask => return Some(call.get(request).await),
@@ -101,9 +102,15 @@ impl Bridge {
 
     /// Cancels the task whose question nobody will answer.
     pub(crate) async fn abandon(&self, handle: &str) {
-        let Some(Waiting { agent, task_id: Some(task), .. }) = self.pending.abandon(handle) else { return };
+        if let Some(waiting) = self.pending.abandon(handle) {
+            self.cancel_waiting(&waiting).await;
+        }
+    }
+
+    async fn cancel_waiting(&self, waiting: &Waiting) {
+        let Waiting { agent, task_id: Some(task), .. } = waiting else { return };
         if let Status::Ready(client) = agent.status()
-            && !matches!(timeout(CANCEL_LIMIT, client.cancel(&task)).await, Ok(Ok(_)))
+            && !matches!(timeout(CANCEL_LIMIT, client.cancel(task)).await, Ok(Ok(_)))
         {
             tracing::debug!(agent = %agent.entry.address(), "the task of an open question was not cancelled");
         }
@@ -195,13 +202,19 @@ struct Call<'a> {
     agent: Arc<RemoteAgent>,
     client: Client,
     context: RequestContext<RoleServer>,
+    /// How many turns had been cancelled when the call began.
+    cancelled_turns: u32,
 }
 
 impl Call<'_> {
     async fn send(&self, request: CallToolRequestParams) -> CallToolResponse {
         let message = match self.message(request) {
             Ok(Brought::Message(message)) => message,
-            Ok(Brought::Declined(waiting)) => {
+            Ok(Brought::Dismissed(waiting)) if self.is_given_up().await => {
+                self.bridge.cancel_waiting(&waiting).await;
+                return self.cancelled().into();
+            }
+            Ok(Brought::Dismissed(waiting) | Brought::Declined(waiting)) => {
                 let collected = Collected::waiting(waiting.task_id, waiting.context_id, waiting.question);
                 return self.result(waiting.shown_id.as_deref(), &collected, Returned::Declined).into();
             }
@@ -352,6 +365,10 @@ impl Call<'_> {
                 Err(_) => tracing::debug!(agent = %self.name, "the task was not cancelled in time"),
             }
         }
+        self.cancelled()
+    }
+
+    fn cancelled(&self) -> CallToolResult {
         result::error(format!("the call of {} was cancelled", self.name))
     }
 

@@ -24,7 +24,7 @@ use crate::progress::{Reporter, SIGN_OF_LIFE};
 
 /// How long to wait for a client to accept that a question is withdrawn.
 const TAKE_BACK_LIMIT: Duration = Duration::from_secs(1);
-/// How long after a dialog was closed a client may take to say that it gave up the whole call.
+/// How long after a dialog was closed a client may take to say that it gave up the whole call or turn.
 const DISMISSAL: Duration = Duration::from_millis(500);
 /// Interval at which a task is looked at while the user is asked: somebody else may answer its question.
 const ANSWERED_LOOK: Duration = Duration::from_secs(2);
@@ -53,8 +53,10 @@ pub(super) enum Asked {
 /// The message of a `sendMessage` call, unless the user declined to answer.
 pub(super) enum Brought {
     Message(Message),
-    /// The user was asked and did not answer.
+    /// The user was asked and does not want to answer.
     Declined(Waiting),
+    /// The dialog was closed without an answer.
+    Dismissed(Waiting),
 }
 
 impl Call<'_> {
@@ -73,11 +75,14 @@ impl Call<'_> {
         };
         let answer = request.input_responses.and_then(|mut answers| answers.remove(INPUT)).unwrap_or_default();
         let answer: Option<ElicitResult> = serde_json::from_value(answer).ok();
-        Ok(match answer.map(|answer| ask::reply(&self.agent, &waiting.question, &answer)) {
-            Some(Reply::Answer(answer)) => {
+        let Some(answer) = answer.filter(|answer| !is_dismissal(answer)) else {
+            return Ok(Brought::Dismissed(waiting));
+        };
+        Ok(match ask::reply(&self.agent, &waiting.question, &answer) {
+            Reply::Answer(answer) => {
                 Brought::Message(Message { task_id: waiting.task_id, context_id: waiting.context_id, ..*answer })
             }
-            Some(Reply::Declined) | None => Brought::Declined(waiting),
+            Reply::Declined => Brought::Declined(waiting),
         })
     }
 
@@ -121,7 +126,7 @@ impl Call<'_> {
                     return Asked::Unanswered;
                 }
                 answer = &mut asked.rx => return match answer {
-                    Ok(Ok(ClientResult::ElicitResult(answer))) if self.is_given_up(&answer).await => Asked::Unanswered,
+                    Ok(Ok(ClientResult::ElicitResult(answer))) if is_dismissal(&answer) && self.is_given_up().await => Asked::Unanswered,
                     Ok(Ok(ClientResult::ElicitResult(answer))) => {
                         Asked::Replied(ask::reply(&self.agent, question, &answer))
                     }
@@ -165,9 +170,9 @@ impl Call<'_> {
         }
     }
 
-    /// Whether a dialog was closed because its call was given up: some clients close it first.
-    async fn is_given_up(&self, answer: &ElicitResult) -> bool {
-        answer.action == ElicitationAction::Cancel && timeout(DISMISSAL, self.context.ct.cancelled()).await.is_ok()
+    /// Whether a dialog was closed because its call or turn was given up: some clients close it first.
+    pub(super) async fn is_given_up(&self) -> bool {
+        timeout(DISMISSAL, self.context.ct.cancelled()).await.is_ok()
     }
 
     pub(super) fn ask_by_result(
@@ -183,10 +188,15 @@ impl Call<'_> {
             context_id: collected.context_id.clone(),
             shown_id: id.map(str::to_owned),
             question,
+            cancelled_turns: self.cancelled_turns,
         });
         let requests = BTreeMap::from([(INPUT.to_owned(), InputRequest::Elicitation(ElicitRequest::new(form)))]);
         InputRequiredResult::new(Some(requests), Some(handle))
     }
+}
+
+fn is_dismissal(answer: &ElicitResult) -> bool {
+    answer.action == ElicitationAction::Cancel
 }
 
 /// Tells the client that an answer is no longer wanted, if it listens.

@@ -1,5 +1,7 @@
 //! Calls that nobody waits for any more: their tasks are cancelled.
 
+use std::time::Duration;
+
 use multitap_bridge::{BridgeOptions, Hops};
 use rmcp::model::CallToolResponse;
 use serde_json::json;
@@ -158,4 +160,42 @@ async fn a_dialog_that_closes_with_its_call_cancels_the_task() {
     assert!(text(&result).contains("did not answer"), "{result:#}");
     assert_eq!(agent.calls("CancelTask").len(), 1);
     rig.end().await;
+}
+
+/// The call has returned with the question, and the client answers it with a dismissal, as some do when their turn is
+/// cancelled: before or after the bridge hears of that. A dismissal alone leaves the task open.
+#[tokio::test]
+async fn a_dismissal_with_a_cancelled_turn_cancels_the_task() {
+    for (early, late) in [(Some("0 1"), None), (None, Some("0 1")), (None, None)] {
+        let agent = Agent::start("asking", |asked: &Asked| match asked.method() {
+            "CancelTask" => {
+                asked.result(&json!({ "id": "t", "contextId": "c", "status": { "state": "TASK_STATE_CANCELED" } }))
+            }
+            _ => asking(asked),
+        })
+        .await;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("hops");
+        let tell = |text: Option<&str>| text.map(|text| std::fs::write(&file, text).unwrap());
+        let options = BridgeOptions { hops: Hops::File(file.clone()), ..options() };
+        let rig = Rig::start(options, vec![agent.entry("asking")], Era::Discover, Person::Present).await;
+        let mut request = Rig::request("asking_sendMessage", json!({ "message": "begin" }));
+        let CallToolResponse::InputRequired(asks) = rig.once(request.clone()).await else { panic!("it asks") };
+        request.request_state = asks.request_state;
+        request.input_responses = Some([("answer".to_owned(), json!({ "action": "cancel" }))].into());
+        tell(early);
+        let later = async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            tell(late);
+        };
+        let (result, ()) = tokio::join!(rig.once(request), later);
+        let CallToolResponse::Complete(result) = result else { panic!("it is over: {result:?}") };
+        let shown = text(&serde_json::to_value(result).unwrap());
+        let is_cancelled = early.is_some() || late.is_some();
+        // The bridge may have heard of it before the answer.
+        let words = if is_cancelled { ["was cancelled", "is no longer open"] } else { ["did not answer"; 2] };
+        assert!(words.iter().any(|words| shown.contains(words)), "{early:?} {late:?}: {shown}");
+        assert_eq!(agent.calls("CancelTask").len(), usize::from(is_cancelled), "{early:?} {late:?}");
+        rig.end().await;
+    }
 }
