@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use multitap_event::ClientRef;
+use multitap_event::{ApprovalMode, ClientRef, EventKind};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -52,6 +52,8 @@ pub struct FarTask {
     inbox: mpsc::Receiver<Ask>,
     heard: mpsc::Receiver<FarNews>,
     native: watch::Sender<Option<String>>,
+    /// What is known of the mode that only owners may exceed: the one that an owner chose last.
+    ceiling: watch::Sender<ApprovalMode>,
     reach: watch::Sender<Standing>,
     tail: Arc<Tail>,
     end: CancellationToken,
@@ -67,12 +69,13 @@ impl FarTask {
         inbox: mpsc::Receiver<Ask>,
         heard: mpsc::Receiver<FarNews>,
         native: watch::Sender<Option<String>>,
+        ceiling: watch::Sender<ApprovalMode>,
         reach: watch::Sender<Standing>,
         tail: Arc<Tail>,
         end: CancellationToken,
     ) -> Self {
         let under_way = JoinSet::new();
-        Self { start, elsewhere, inbox, heard, native, reach, tail, end, under_way, over: false }
+        Self { start, elsewhere, inbox, heard, native, ceiling, reach, tail, end, under_way, over: false }
     }
 
     /// Runs until the session is over, or unused here.
@@ -151,7 +154,14 @@ impl FarTask {
             return;
         }
         match entry.event() {
-            Some(event) => state.apply(event),
+            Some(event) => {
+                if let EventKind::ModeChanged { mode: Some(mode), by: Some(by), .. } = &event.kind
+                    && by.is_owner()
+                {
+                    self.ceiling.send_replace(*mode);
+                }
+                state.apply(event);
+            }
             // An event of a newer version has a number too.
             None => state.seq = entry.seq(),
         }

@@ -53,6 +53,9 @@ pub struct OpenCall {
     /// The folder to work in; the host's own if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
+    /// More folders that the agent may work in.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub additional_directories: Vec<PathBuf>,
     /// An agent by the name it has on this host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
@@ -169,6 +172,9 @@ pub struct AgentSummary {
     /// How to install it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub install: Option<String>,
+    /// How to sign in; absent if the user is signed in, or if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sign_in: Option<String>,
 }
 
 /// An open question, and the session that asks it.

@@ -3,33 +3,26 @@
 //! One task for each connection, which waits only for its own client. A turn belongs to the session: it goes on when the
 //! client leaves.
 
+mod request;
+
 use std::collections::HashMap;
 
-use agent_client_protocol_schema::ProtocolVersion;
-use agent_client_protocol_schema::v1::{
-    AgentCapabilities, AuthenticateRequest, CancelNotification, CloseSessionRequest, DeleteSessionRequest,
-    Implementation, InitializeRequest, InitializeResponse, ListSessionsRequest, LoadSessionRequest, McpCapabilities,
-    NewSessionRequest, PromptCapabilities, PromptRequest, PromptResponse, ResumeSessionRequest, SessionCapabilities,
-    SessionCloseCapabilities, SessionDeleteCapabilities, SessionListCapabilities, SessionResumeCapabilities,
-    SetSessionConfigOptionRequest, SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse,
-    StopReason,
-};
+use agent_client_protocol_schema::v1::{CancelNotification, PromptResponse, StopReason};
 use multitap_event::{ClientRef, ClientRole, Decide, PromptId, Question, QuestionId, Ruling, SessionId};
 use multitap_hub::{FeedEnd, Refusal, Session};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::attach::{self, Attach, Detach};
-use super::attachment::{Attachment, Item, Items, Sent, Start, WAITING};
+use super::attach;
+use super::attachment::{Attachment, Item, Items, Sent, WAITING};
 use super::encode::PromptEnd;
-use super::features::{ClientFeatures, META};
-use super::join::{Answer, Done, Joiner, Reply, written};
+use super::features::ClientFeatures;
+use super::join::{Done, Joiner, Reply, written};
 use super::question::Ask;
-use super::setting::{self, Setting};
-use super::{CANCEL_REQUEST, INITIALIZE, config, decode, error};
+use super::{CANCEL_REQUEST, decode, error};
 use crate::http::Shared;
-use crate::rpc::{CloseReason, Disconnected, Incoming, Invalid, Peer, Pending, Request, RequestId};
+use crate::rpc::{CallError, CloseReason, Disconnected, Incoming, Invalid, Peer, Pending, Request, RequestId};
 
 const UPDATE: &str = "session/update";
 
@@ -56,24 +49,6 @@ struct Waiting {
     session: SessionId,
     /// Cancelled once the session has taken the prompt or refused it.
     taken: CancellationToken,
-}
-
-/// Why a request was not begun.
-enum Stopped {
-    Refused(Refusal),
-    Disconnected(Disconnected),
-}
-
-impl From<Refusal> for Stopped {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
-    }
-}
-
-impl From<Disconnected> for Stopped {
-    fn from(gone: Disconnected) -> Self {
-        Self::Disconnected(gone)
-    }
 }
 
 impl Connection {
@@ -151,11 +126,8 @@ impl Connection {
     async fn done(&mut self, peer: &mut Peer<Done>, id: RequestId, done: Done) -> Result<(), Disconnected> {
         match done {
             Done::Answered(result) => peer.respond(&id, &result).await,
-            Done::Refused(refusal) => {
-                self.prompts.retain(|_, waiting| waiting.request != id);
-                // A prompt is answered before if its client leaves the session meanwhile.
-                if peer.is_open(&id) { peer.refuse(&id, &error::of(&refusal)).await } else { Ok(()) }
-            }
+            Done::Refused(refusal) => self.refused(peer, &id, &error::of(&refusal)).await,
+            Done::Failed(error) => self.refused(peer, &id, &error).await,
             Done::Prompted { sent_as, prompt } => {
                 self.assigned(&sent_as, prompt);
                 Ok(())
@@ -171,6 +143,8 @@ impl Connection {
                         }
                     }
                     Reply::AfterReplay(result) => attachment.loading = Some((id, result)),
+                    Reply::Anew(Ok(result)) => peer.respond(&id, &result).await?,
+                    Reply::Anew(Err(error)) => peer.refuse(&id, &error).await?,
                 }
                 if let Some(before) = self.attachments.insert(session.clone(), *attachment) {
                     // Its prompts end in the new replay.
@@ -183,6 +157,12 @@ impl Connection {
                 Ok(())
             }
         }
+    }
+
+    async fn refused(&mut self, peer: &mut Peer<Done>, id: &RequestId, error: &str) -> Result<(), Disconnected> {
+        self.prompts.retain(|_, waiting| waiting.request != *id);
+        // A prompt is answered before if its client leaves the session meanwhile.
+        if peer.is_open(id) { peer.refuse(id, error).await } else { Ok(()) }
     }
 
     /// Sends what came from a session.
@@ -198,12 +178,29 @@ impl Connection {
                     peer.notify(UPDATE, params).await?;
                 }
             }
-            Item::Asked(question) => self.ask(peer, &id, *question).await?,
+            Item::Failure { prompts, params } => {
+                // Whoever waits for the end of one of them reads why in the answer.
+                if !prompts.iter().any(|prompt| self.prompts.contains_key(prompt)) {
+                    peer.notify(UPDATE, params).await?;
+                }
+            }
+            Item::Asked(question) => self.ask(peer, &id, *question, self.features).await?,
+            Item::FormRefused(question) => {
+                // Somebody may have answered it meanwhile.
+                if self.asks.contains_key(&(id.clone(), question.question_id.clone())) {
+                    let features = ClientFeatures { forms: false, ..self.features };
+                    self.ask(peer, &id, *question, features).await?;
+                }
+            }
             Item::Closed { question, ruling } => self.settled(peer, &id, question, ruling).await?,
             Item::TurnOver { prompts, end } => {
                 for prompt in prompts {
-                    if let Some(waiting) = self.prompts.remove(&prompt) {
-                        answer_prompt(peer, &waiting.request, &end).await?;
+                    match (self.prompts.remove(&prompt), &end) {
+                        (Some(waiting), PromptEnd::Stopped(reason)) => {
+                            peer.respond(&waiting.request, &stopped(*reason)).await?;
+                        }
+                        (Some(waiting), PromptEnd::Failed(why)) => self.prompt_failed(peer, waiting, why.clone()),
+                        (None, _) => {}
                     }
                 }
             }
@@ -215,13 +212,14 @@ impl Connection {
             }
             Item::Lost { open } => {
                 self.withdraw_asks(peer, &id).await?;
-                let end = PromptEnd::Failed("events were lost, the end of the turn among them".to_owned());
+                let why = "events were lost, the end of the turn among them".to_owned();
+                let error = error::of(&Refusal::AgentFailed { message: why });
                 let is_lost = |prompt: &PromptId, waiting: &mut Waiting| {
                     waiting.session == id && waiting.taken.is_cancelled() && !open.contains(prompt)
                 };
                 let lost: Vec<Waiting> = self.prompts.extract_if(is_lost).map(|(_, waiting)| waiting).collect();
                 for waiting in lost {
-                    answer_prompt(peer, &waiting.request, &end).await?;
+                    peer.refuse(&waiting.request, &error).await?;
                 }
             }
             Item::Ended(end) => {
@@ -233,6 +231,22 @@ impl Connection {
             }
         }
         Ok(())
+    }
+
+    /// Answers a prompt whose turn failed, once it is known whether the user is signed in.
+    fn prompt_failed(&self, peer: &mut Peer<Done>, waiting: Waiting, message: String) {
+        let (joiner, refusal) = (self.joiner(), Refusal::AgentFailed { message });
+        let session = self.attachments.get(&waiting.session).map(|joined| joined.session.clone());
+        peer.spawn(waiting.request, async move {
+            let state = match session {
+                Some(session) => session.snapshot().await,
+                None => None,
+            };
+            match state.and_then(|state| state.start) {
+                Some(start) => joiner.failed(Some(start.agent_type.as_str()), refusal).await,
+                None => Done::Refused(refusal),
+            }
+        });
     }
 
     /// Whether this client waits for the end of that prompt. A session elsewhere gives it an id of its own.
@@ -282,12 +296,19 @@ impl Connection {
     }
 
     /// Puts a question to the client. Its answer goes to the session, beside everything else.
-    async fn ask(&mut self, peer: &mut Peer<Done>, id: &SessionId, question: Question) -> Result<(), Disconnected> {
-        let Ok((session, client)) = self.attached(id) else { return Ok(()) };
+    async fn ask(
+        &mut self,
+        peer: &mut Peer<Done>,
+        id: &SessionId,
+        question: Question,
+        features: ClientFeatures,
+    ) -> Result<(), Disconnected> {
+        let Some(attachment) = self.attachments.get(id) else { return Ok(()) };
+        let (session, client) = (attachment.session.clone(), attachment.client.clone());
         if client.role == Some(ClientRole::Observer) {
             return Ok(());
         }
-        let Some(ask) = Ask::of(id.as_str(), &question, &client, self.features) else { return Ok(()) };
+        let Some(ask) = Ask::of(id.as_str(), &question, &client, features) else { return Ok(()) };
         let (pending, answer) = match peer.calls().begin(ask.method, &ask.params) {
             Ok(begun) => begun,
             Err(error) => {
@@ -297,12 +318,19 @@ impl Connection {
             }
         };
         self.asks.insert((id.clone(), question.question_id.clone()), pending);
+        let form = ask.is_form().then(|| attachment.sends(Item::FormRefused(Box::new(question.clone()))));
+        let items = self.items.clone();
         self.door.tasks.spawn(async move {
-            // Otherwise it was withdrawn, or the client cannot answer it.
-            if let Ok(Ok(answer)) = answer.await
-                && let Some(decide) = ask.decision(&question, answer)
-            {
-                decided(&session, decide, client).await;
+            match (answer.await, form) {
+                (Ok(Ok(answer)), _) => {
+                    if let Some(decide) = ask.decision(&question, answer) {
+                        decided(&session, decide, client).await;
+                    }
+                }
+                // The connection may be gone too.
+                (Ok(Err(CallError::Refused(_))), Some(refused)) => drop(items.send(refused).await),
+                // It was withdrawn, or the client cannot answer it.
+                (Ok(Err(_)) | Err(_), _) => {}
             }
         });
         peer.send_calls().await
@@ -370,150 +398,9 @@ impl Connection {
         });
     }
 
-    /// Begins to answer a request.
-    async fn request(&mut self, peer: &mut Peer<Done>, request: Request) -> Result<(), Disconnected> {
-        let Request { id, method, params } = request;
-        match self.begin(peer, id.clone(), &method, params).await {
-            Ok(()) => Ok(()),
-            Err(Stopped::Refused(refusal)) => peer.refuse(&id, &error::of(&refusal)).await,
-            Err(Stopped::Disconnected(gone)) => Err(gone),
-        }
-    }
-
-    async fn begin(
-        &mut self,
-        peer: &mut Peer<Done>,
-        id: RequestId,
-        method: &str,
-        params: Option<Value>,
-    ) -> Result<(), Stopped> {
-        let joiner = self.joiner();
-        match method {
-            INITIALIZE => {
-                let result = self.initialize(&decode::params(params)?);
-                peer.spawn(id, async move { Done::Answered(written(&result)) });
-            }
-            "authenticate" => {
-                let AuthenticateRequest { method_id, .. } = decode::params(params)?;
-                let message =
-                    format!("there is no authentication method \"{method_id}\": sign in with the agent's own program");
-                return Err(error::invalid_params(message).into());
-            }
-            "session/new" => {
-                let request: NewSessionRequest = decode::params(params)?;
-                spawn(peer, id, async move { joiner.open(request).await });
-            }
-            "session/load" => {
-                let LoadSessionRequest { session_id, .. } = decode::params(params)?;
-                spawn(peer, id, async move { joiner.resume(SessionId::from(&*session_id.0), Start::Replay).await });
-            }
-            "session/resume" => {
-                let ResumeSessionRequest { session_id, .. } = decode::params(params)?;
-                spawn(peer, id, async move { joiner.resume(SessionId::from(&*session_id.0), Start::Now).await });
-            }
-            "session/list" => {
-                let request: ListSessionsRequest = decode::params(params)?;
-                spawn(peer, id, async move { joiner.list(request).await });
-            }
-            "session/prompt" => self.prompt(peer, id, decode::params(params)?)?,
-            "session/set_mode" => {
-                let SetSessionModeRequest { session_id, mode_id, .. } = decode::params(params)?;
-                let (session, client) = self.attached(&SessionId::from(&*session_id.0))?;
-                spawn(peer, id, async move {
-                    setting::change(&session, Setting::Mode(mode_id.0.to_string()), client).await?;
-                    Ok(Done::Answered(written(&SetSessionModeResponse::new())))
-                });
-            }
-            "session/set_config_option" => {
-                let SetSessionConfigOptionRequest { session_id, config_id, value, .. } = decode::params(params)?;
-                let (session, client) = self.attached(&SessionId::from(&*session_id.0))?;
-                let value = value.as_value_id().map(|value| value.0.to_string());
-                let value = value.ok_or_else(|| error::invalid_params("value: must be one of the option's values"))?;
-                let setting = Setting::of(&config_id.0, value)?;
-                spawn(peer, id, async move {
-                    setting::change(&session, setting, client).await?;
-                    let state = session.snapshot().await.ok_or(Refusal::SessionEnded)?;
-                    Ok(Done::Answered(written(&SetSessionConfigOptionResponse::new(config::options(&state)))))
-                });
-            }
-            "session/close" => {
-                let CloseSessionRequest { session_id, .. } = decode::params(params)?;
-                let session_id = SessionId::from(&*session_id.0);
-                let (session, client) = self.attached(&session_id)?;
-                self.leave(peer, &session_id, Ok(StopReason::Cancelled)).await?;
-                spawn(peer, id, async move { joiner.close(&session, &client).await });
-            }
-            "session/delete" => {
-                let DeleteSessionRequest { session_id, .. } = decode::params(params)?;
-                spawn(peer, id, async move { joiner.delete(SessionId::from(&*session_id.0)).await });
-            }
-            attach::ATTACH => {
-                let call: Attach = decode::params(params)?;
-                if self.attachments.contains_key(&call.session_id) {
-                    return Err(error::invalid_params("sessionId: this connection has joined it; detach first").into());
-                }
-                self.features.attach = true;
-                let joiner = self.joiner();
-                spawn(peer, id, async move { joiner.attach(call).await });
-            }
-            attach::DETACH => {
-                let Detach { session_id } = decode::params(params)?;
-                self.attached(&session_id)?;
-                let end = Err(error::cancelled("detached; the turn goes on"));
-                self.leave(peer, &session_id, end).await?;
-                peer.respond(&id, "{}").await?;
-            }
-            _ => return Err(Refusal::UnknownMethod { message: format!("there is no method \"{method}\"") }.into()),
-        }
-        Ok(())
-    }
-
-    fn prompt(&mut self, peer: &mut Peer<Done>, id: RequestId, request: PromptRequest) -> Result<(), Refusal> {
-        let PromptRequest { session_id, prompt, meta, .. } = request;
-        let session_id = SessionId::from(&*session_id.0);
-        let (session, client) = self.attached(&session_id)?;
-        let when_busy = decode::when_busy(meta.as_ref());
-        let sent_as = PromptId::fresh();
-        let prompt = decode::prompt(prompt, &sent_as)?;
-        let taken = CancellationToken::new();
-        let guard = taken.clone().drop_guard();
-        self.prompts.insert(sent_as.clone(), Waiting { request: id.clone(), session: session_id, taken });
-        spawn(peer, id, async move {
-            let _taken = guard;
-            let prompt = session.prompt(prompt, when_busy, client).await?;
-            Ok(Done::Prompted { sent_as, prompt })
-        });
-        Ok(())
-    }
-
     fn attached(&self, id: &SessionId) -> Result<(Session, ClientRef), Refusal> {
         let attachment = self.attachments.get(id).ok_or_else(|| Refusal::UnknownSession { session_id: id.clone() })?;
         Ok((attachment.session.clone(), attachment.client.clone()))
-    }
-
-    fn initialize(&mut self, request: &InitializeRequest) -> InitializeResponse {
-        self.features = ClientFeatures::of(&request.client_capabilities);
-        if let Some(info) = &request.client_info
-            && self.client.account.is_none()
-        {
-            let name = info.title.as_deref().filter(|title| !title.is_empty()).unwrap_or(&info.name);
-            self.client.client = crate::guard::client_name(name).unwrap_or_else(|| self.client.client.clone());
-        }
-        let sessions = SessionCapabilities::new()
-            .list(SessionListCapabilities::new())
-            .delete(SessionDeleteCapabilities::new())
-            .resume(SessionResumeCapabilities::new())
-            .close(SessionCloseCapabilities::new());
-        let own = json!({ "attach": attach::capability(), "promptQueueing": true });
-        let capabilities = AgentCapabilities::new()
-            .load_session(true)
-            .prompt_capabilities(PromptCapabilities::new().image(true).embedded_context(true))
-            .mcp_capabilities(McpCapabilities::new().http(true))
-            .session_capabilities(sessions)
-            .meta(Map::from_iter([(META.to_owned(), own)]));
-        InitializeResponse::new(ProtocolVersion::V1)
-            .agent_capabilities(capabilities)
-            .agent_info(Implementation::new("multitap", env!("CARGO_PKG_VERSION")).title("Multitap".to_owned()))
     }
 
     fn joiner(&self) -> Joiner {
@@ -528,20 +415,6 @@ async fn decided(session: &Session, decide: Decide, client: ClientRef) {
     }
 }
 
-async fn answer_prompt(peer: &mut Peer<Done>, request: &RequestId, end: &PromptEnd) -> Result<(), Disconnected> {
-    match end {
-        PromptEnd::Stopped(reason) => peer.respond(request, &stopped(*reason)).await,
-        PromptEnd::Failed(why) => {
-            let refusal = Refusal::AgentFailed { message: why.clone() };
-            peer.refuse(request, &error::of(&refusal)).await
-        }
-    }
-}
-
 fn stopped(reason: StopReason) -> String {
     written(&PromptResponse::new(reason))
-}
-
-fn spawn(peer: &mut Peer<Done>, id: RequestId, answer: impl Future<Output = Answer> + Send + 'static) {
-    peer.spawn(id, async move { answer.await.unwrap_or_else(Done::Refused) });
 }
