@@ -35,10 +35,17 @@ impl Hops {
         }
     }
 
-    /// Returns when a turn is cancelled after this was called.
-    pub(crate) async fn turn_cancelled(&self) {
+    /// How many turns were cancelled so far.
+    pub(crate) fn cancelled_turns(&self) -> u32 {
+        match self {
+            Self::None | Self::Shared(_) => 0,
+            Self::File(path) => read(path).unwrap_or_default().1,
+        }
+    }
+
+    /// Returns when more turns than `before` were cancelled.
+    pub(crate) async fn turn_cancelled(&self, before: u32) {
         let Self::File(path) = self else { return pending().await };
-        let before = read(path).unwrap_or_default().1;
         // The file disappears with its session.
         while read(path).is_none_or(|(_, cancelled)| cancelled == before) {
             sleep(LOOK).await;
@@ -81,12 +88,12 @@ mod tests {
         let write = |text: &str| std::fs::write(&path, text).unwrap();
         let hops = Hops::File(path.clone());
         let wait = async |cancelled: &mut std::pin::Pin<Box<_>>| timeout(LOOK * 3, cancelled).await.is_ok();
-        let mut first = Box::pin(hops.turn_cancelled());
+        let mut first = Box::pin(hops.turn_cancelled(hops.cancelled_turns()));
         assert!(!wait(&mut first).await, "there is no file yet");
         write("2");
         assert!(!wait(&mut first).await, "the number of hops changed");
         write("2 1");
-        let mut second = Box::pin(hops.turn_cancelled());
+        let mut second = Box::pin(hops.turn_cancelled(hops.cancelled_turns()));
         assert!(!wait(&mut second).await, "it began later");
         assert!(wait(&mut first).await);
         std::fs::remove_file(&path).unwrap();

@@ -21,6 +21,8 @@ pub(crate) struct Waiting {
     /// The id by which the client refers to the task.
     pub(crate) shown_id: Option<String>,
     pub(crate) question: Question,
+    /// How many turns had been cancelled when the call began.
+    pub(crate) cancelled_turns: u32,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -40,9 +42,10 @@ impl Pending {
         handle
     }
 
-    pub(crate) fn holds(&self, handle: &str) -> bool {
+    /// How many turns had been cancelled when the waiting call of a handle began.
+    pub(crate) fn cancelled_turns(&self, handle: &str) -> Option<u32> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.iter().any(|(known, _)| known == handle)
+        all.iter().find(|(known, _)| known == handle).map(|(_, waiting)| waiting.cancelled_turns)
     }
 
     /// Takes the waiting call of a handle, whichever agent it was about.

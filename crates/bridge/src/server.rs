@@ -56,15 +56,16 @@ impl Handler {
     /// not say so.
     fn watch_question(&self, handle: String) {
         let Client::Streams { left } = &self.client else { return };
+        let Some(before) = self.bridge.pending.cancelled_turns(&handle) else { return };
         let (bridge, left) = (self.bridge.clone(), left.clone());
         self.bridge.calls.spawn(async move {
             let answered = async {
-                while bridge.pending.holds(&handle) {
+                while bridge.pending.cancelled_turns(&handle).is_some() {
                     sleep(LOOK).await;
                 }
             };
             tokio::select! {
-                () = given_up(&bridge, Some(&left)) => bridge.abandon(&handle).await,
+                () = given_up(&bridge, Some(&left), before) => bridge.abandon(&handle).await,
                 () = answered => {}
             }
         });
@@ -89,8 +90,8 @@ impl Handler {
 }
 
 /// Returns when an open call must end although its client did not cancel it. `left` is cancelled at the end of the
-/// input of a client on streams.
-async fn given_up(bridge: &Bridge, left: Option<&CancellationToken>) {
+/// input of a client on streams; `before` is the number of cancelled turns when the call began.
+async fn given_up(bridge: &Bridge, left: Option<&CancellationToken>, before: u32) {
     let left = async {
         match left {
             None => pending().await,
@@ -104,7 +105,7 @@ async fn given_up(bridge: &Bridge, left: Option<&CancellationToken>) {
     };
     tokio::select! {
         () = left => {}
-        () = bridge.options.hops.turn_cancelled() => {}
+        () = bridge.options.hops.turn_cancelled(before) => {}
     }
 }
 
@@ -141,8 +142,11 @@ impl ServerHandler for Handler {
         let _open = left.map(|_| self.bridge.calls.token());
         let cancelled = context.ct.child_token();
         context.ct = cancelled.clone();
+        // A call that brings an answer belongs to the turn of the call that asked.
+        let repeated = request.request_state.as_deref().and_then(|handle| self.bridge.pending.cancelled_turns(handle));
+        let before = repeated.unwrap_or_else(|| self.bridge.options.hops.cancelled_turns());
         let give_up = async {
-            given_up(&self.bridge, left).await;
+            given_up(&self.bridge, left, before).await;
             cancelled.cancel();
             pending::<Infallible>().await
         };
@@ -155,7 +159,7 @@ impl ServerHandler for Handler {
         };
         let kept = context.clone();
         let answer = tokio::select! {
-            answer = Box::pin(self.bridge.call(request, context)) => answer.ok_or_else(unknown)?,
+            answer = Box::pin(self.bridge.call(request, context, before)) => answer.ok_or_else(unknown)?,
             never = self.keep_session(&kept) => match never {},
             never = give_up => match never {},
         };

@@ -83,7 +83,7 @@ impl Host for Shared {
         Box::pin(async { Err(Refusal::NotReady) })
     }
 
-    fn resume(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
+    fn resume(&self, session: SessionId, _: Wanted) -> Hosted<'_, Opened> {
         Box::pin(async { Err(Refusal::UnknownSession { session_id: session }) })
     }
 

@@ -1,7 +1,8 @@
 //! The sessions of this process: a hub over the store in the user's data folder.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -35,6 +36,8 @@ pub(crate) struct Host {
     unlogged: Hub,
     journal: Arc<dyn Journal>,
     store: Option<Arc<Store>>,
+    /// The notes and private doors of sessions, each cancelled once they are gone: they outlast the session a little.
+    traces: Arc<Mutex<HashMap<SessionId, CancellationToken>>>,
     /// Tasks that read earlier conversations, and the one that ends the leftovers of killed hosts.
     tasks: TaskTracker,
     stop: CancellationToken,
@@ -114,7 +117,7 @@ impl Host {
         }
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         tasks.spawn(end_leftovers(stop.clone()));
-        Ok(Self { hub, unlogged, journal, store, tasks, stop })
+        Ok(Self { hub, unlogged, journal, store, traces: Arc::default(), tasks, stop })
     }
 
     /// Starts a session at that address, and joins it at its start.
@@ -140,7 +143,19 @@ impl Host {
         mut address: watch::Receiver<Option<String>>,
         place: impl Send + 'static,
     ) -> Result<Session, OpenError> {
+        let id = match &open.which {
+            Which::New { id, .. } | Which::Stored(id) => id.clone(),
+        };
+        let traces = || self.traces.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = traces().get(&id).cloned();
+        if let Some(before) = before.filter(|_| self.hub.find(&id).is_none()) {
+            // The previous opening of this session must not remove what this one leaves.
+            before.cancelled().await;
+        }
         let session = self.hub.open(open).await?;
+        let gone = CancellationToken::new();
+        traces().insert(id, gone.clone());
+        let all_traces = self.traces.clone();
         let private = self.private_door(&session).await;
         let at = address.borrow_and_update().clone();
         let mut note = self.note(session.id(), at.as_deref(), private.as_ref().and_then(Private::socket));
@@ -163,6 +178,8 @@ impl Host {
             if let Some(private) = private {
                 private.stop().await;
             }
+            gone.cancel();
+            all_traces.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, trace| !trace.is_cancelled());
         });
         Ok(session)
     }

@@ -9,7 +9,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use multitap_event::{ClientRef, SessionId};
+use multitap_event::{ApprovalMode, ClientRef, SessionId};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -66,11 +66,13 @@ impl Session {
         let (inbox_tx, inbox) = mpsc::channel(INBOX);
         let (heard_tx, heard) = mpsc::channel(HEARD);
         let (native_tx, native) = watch::channel(start.state.native_id.clone());
+        let (ceiling_tx, ceiling) = watch::channel(start.state.mode.unwrap_or(ApprovalMode::Ask));
         let (reach_tx, reach) = watch::channel(Standing { reach: Reach::Here, client: start.client.clone() });
         let tail = Arc::new(Tail::new(start.state.seq, Retain::Ring));
         let end = CancellationToken::new();
         let past = Some(Past::Elsewhere(elsewhere.clone()));
-        let mut session = Self::new(start.id.clone(), start.epoch, native, inbox_tx, tail.clone(), past, end.clone());
+        let mut session =
+            Self::new(start.id.clone(), start.epoch, native, ceiling, inbox_tx, tail.clone(), past, end.clone());
         session.reached = Reached::of(reach);
         let task = FarTask {
             start,
@@ -78,6 +80,7 @@ impl Session {
             inbox,
             heard,
             native: native_tx,
+            ceiling: ceiling_tx,
             reach: reach_tx,
             tail,
             end: end.clone(),

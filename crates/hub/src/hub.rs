@@ -167,8 +167,10 @@ impl Hub {
         }
         let (inbox_tx, inbox) = mpsc::channel(INBOX);
         let (native_tx, native) = watch::channel(ground.state.native_id.clone());
+        let ceiling = ceiling.or_else(|| config.mode.clone());
+        let (bound_tx, bound) = watch::channel(Mode::bound(ceiling.as_ref()));
         let (epoch, past) = (ground.epoch, ground.past());
-        let mut session = Session::new(id.clone(), epoch, native, inbox_tx, tail.clone(), past, stop.clone());
+        let mut session = Session::new(id.clone(), epoch, native, bound, inbox_tx, tail.clone(), past, stop.clone());
         inner.lock().insert(id.clone(), session.clone());
         let beginning = Beginning {
             ground,
@@ -181,6 +183,7 @@ impl Hub {
             launch: inner.launch.clone(),
             tail,
             native: native_tx,
+            bound: bound_tx,
             inbox,
             stop: stop.clone(),
         };

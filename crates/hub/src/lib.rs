@@ -39,5 +39,5 @@ pub use protocol::{
 };
 pub use reach::{Reach, Reached};
 pub use session::task::{EarlierEvents, Linger};
-pub use session::{Join, JoinFrom, Joined, ReplayGap, STUCK, Session, WhenBusy};
+pub use session::{Join, JoinFrom, Joined, ModeLimit, ReplayGap, STUCK, Session, WhenBusy};
 pub use state::{Mark, Output, Presence, Queued, State, ToolCall, ToolStatus, Turn};

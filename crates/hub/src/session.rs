@@ -12,13 +12,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_event::{
-    AgentError, ClientId, ClientRef, Decide, Door, Prompt, PromptId, Query, Rule, Ruling, SessionConfig, SessionId,
+    AgentError, ApprovalMode, ClientId, ClientRef, Decide, Door, Prompt, PromptId, Query, Rule, Ruling, SessionConfig,
+    SessionId,
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::ask::Ask;
+pub use self::right::ModeLimit;
 use crate::entry::Entry;
 use crate::feed::Feed;
 use crate::journal::{Edge, JournalError, Page, Part};
@@ -135,6 +137,8 @@ pub struct Session {
     /// The last event before this process owned the session.
     pub(crate) opened_after: u64,
     native: watch::Receiver<Option<String>>,
+    /// The mode that only owners may exceed.
+    ceiling: watch::Receiver<ApprovalMode>,
     inbox: mpsc::Sender<Ask>,
     tail: Arc<Tail>,
     past: Option<Past>,
@@ -144,17 +148,19 @@ pub struct Session {
 }
 
 impl Session {
+    #[expect(clippy::too_many_arguments, reason = "all ends of the channels that one function makes")]
     pub(crate) fn new(
         id: SessionId,
         epoch: u64,
         native: watch::Receiver<Option<String>>,
+        ceiling: watch::Receiver<ApprovalMode>,
         inbox: mpsc::Sender<Ask>,
         tail: Arc<Tail>,
         past: Option<Past>,
         end: CancellationToken,
     ) -> Self {
         let opened_after = tail.head().last;
-        Self { id, epoch, opened_after, native, inbox, tail, past, end, reached: Reached::always() }
+        Self { id, epoch, opened_after, native, ceiling, inbox, tail, past, end, reached: Reached::always() }
     }
 
     /// Our own id; every event has it.
@@ -165,6 +171,11 @@ impl Session {
     /// The agent's own id of the conversation, once known.
     pub fn native_id(&self) -> Option<String> {
         self.native.borrow().clone()
+    }
+
+    /// The approval modes that a client may choose now.
+    pub fn mode_limit(&self, client: &ClientRef) -> ModeLimit {
+        ModeLimit::of(client, *self.ceiling.borrow())
     }
 
     /// Changes when the end of the log may have been lost; a place in the log is valid in its epoch only.

@@ -124,6 +124,11 @@ impl State {
         self.native_id.as_deref().filter(|_| is_stored)
     }
 
+    /// Whether it never got a prompt.
+    pub fn is_unprompted(&self) -> bool {
+        self.turns == 0 && self.is_idle() && self.marks.is_empty() && self.title.is_none()
+    }
+
     /// Whether no turn runs and no prompt is queued.
     pub fn is_idle(&self) -> bool {
         !self.is_busy() && self.queue.is_empty()

@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
+use multitap_event::Door;
 use multitap_hub::{FarStart, JoinCall, JoinReply, Refusal, Session};
 use tokio::sync::{mpsc, watch};
 use tokio_util::task::TaskTracker;
@@ -20,6 +21,8 @@ pub struct Attach {
     pub address: Address,
     /// The name that other clients see.
     pub client: String,
+    /// The kind of client, as the other process may show it. It grants nothing.
+    pub door: Door,
     /// The token, if the door requires one.
     pub token: Option<String>,
 }
@@ -89,7 +92,11 @@ impl Attached {
 impl fmt::Debug for Attach {
     /// A token is not for logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Attach").field("address", &self.address).field("client", &self.client).finish_non_exhaustive()
+        f.debug_struct("Attach")
+            .field("address", &self.address)
+            .field("client", &self.client)
+            .field("door", &self.door)
+            .finish_non_exhaustive()
     }
 }
 

@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
+use multitap_event::Door;
 use multitap_hub::{JoinCall, JoinReply, SessionRequest};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -112,11 +113,21 @@ impl Line {
 }
 
 async fn connect(to: &Attach) -> Result<WebSocketStream<Box<dyn Stream>>, AttachError> {
+    match connect_as(to, to.door).await {
+        // Version 0.1.0 knows terminals only.
+        Err(AttachError::Refused { status: 400, .. }) if to.door != Door::Terminal => {
+            connect_as(to, Door::Terminal).await
+        }
+        connected => connected,
+    }
+}
+
+async fn connect_as(to: &Attach, door: Door) -> Result<WebSocketStream<Box<dyn Stream>>, AttachError> {
     let way = &to.address.way;
     let unreachable = |source| AttachError::Unreachable { at: way.to_string(), source };
     let stream = stream(way).await.map_err(unreachable)?;
     let config = WebSocketConfig::default().max_message_size(Some(LARGEST)).max_frame_size(Some(LARGEST));
-    let request = upgrade(to)?;
+    let request = upgrade(to, door)?;
     match tokio_tungstenite::client_async_with_config(request, stream, Some(config)).await {
         Ok((socket, _)) => Ok(socket),
         Err(tungstenite::Error::Http(response)) => Err(refused(&response)),
@@ -140,10 +151,10 @@ async fn stream(way: &Way) -> io::Result<Box<dyn Stream>> {
     }
 }
 
-fn upgrade(to: &Attach) -> Result<Request<()>, AttachError> {
+fn upgrade(to: &Attach, door: Door) -> Result<Request<()>, AttachError> {
     let scheme = if matches!(to.address.way, Way::Tcp { tls: true, .. }) { "wss" } else { "ws" };
-    let mut url =
-        format!("{scheme}://{}/ws?dialect=events&door=terminal&client={}", to.address.way.host(), encoded(&to.client));
+    let (host, client) = (to.address.way.host(), encoded(&to.client));
+    let mut url = format!("{scheme}://{host}/ws?dialect=events&door={door}&client={client}");
     if let Some(session) = &to.address.session {
         url.push_str("&session=");
         url.push_str(&encoded(session.as_str()));

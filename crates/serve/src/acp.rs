@@ -14,6 +14,7 @@ mod encode;
 mod error;
 mod features;
 mod fence;
+mod join;
 mod question;
 mod setting;
 #[cfg(test)]

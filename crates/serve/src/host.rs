@@ -44,8 +44,14 @@ pub trait Host: fmt::Debug + Send + Sync + 'static {
     /// Opens a session for a client. Checks the client's settings, which are not trusted.
     fn open(&self, wanted: Wanted) -> Hosted<'_, Opened>;
 
-    /// Resumes a stored session that is not live.
-    fn resume(&self, session: SessionId, by: ClientRef) -> Hosted<'_, Opened>;
+    /// Resumes a stored session that is not live. Of the client's settings only MCP servers and additional directories
+    /// count: the session has the others.
+    fn resume(&self, session: SessionId, wanted: Wanted) -> Hosted<'_, Opened>;
+
+    /// Opens a session anew under its id, for example with another agent. Only one without a prompt.
+    fn reopen(&self, _session: SessionId, _wanted: Wanted) -> Hosted<'_, Opened> {
+        Box::pin(async { Err(Refusal::NotHere) })
+    }
 
     /// Whether clients of this door may see that stored session. The log contains all sessions of the user, including
     /// those that are not meant for them.

@@ -14,7 +14,7 @@ mod tests;
 mod transport;
 mod websocket;
 
-pub(crate) use self::call::Pending;
+pub(crate) use self::call::{CallError, Pending};
 pub(crate) use self::message::{CLOSING, Fault, Invalid, Request, RequestId, opening, response};
 pub(crate) use self::peer::{Incoming, Peer};
 pub(crate) use self::stdio::Stdio;

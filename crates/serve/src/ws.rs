@@ -113,8 +113,8 @@ async fn enter(
             }
         }
         Speech::Events { after, door: way } => {
-            // A program of the same user may say what it is; of anybody else it is known that they came over HTTP.
-            let way = if door.entrance.guard.is_private() { way } else { Way::A2a };
+            // A program of the same user may say what it is. Anybody else came over HTTP, where editors have a path too.
+            let way = if door.entrance.guard.is_private() || way == Way::Acp { way } else { Way::A2a };
             let client = caller.client(way);
             match events::Connection::new(door, client, session, after, wanted.epoch).await {
                 Ok(connection) => hand_over(upgrade, held, limit, |peer| connection.run(peer)),

@@ -2,8 +2,8 @@
 //
 // `connect` runs while the connection is open: to an agent that it starts with {command: WORDS}, or over the WebSocket
 // {url}. It tells {connected: true}, then {sent: message} and {got: message} as they are on the wire, {update: params} as
-// the SDK delivers them, and {withdrawn: id} when a question is taken back. `answer` gives {result} to the question with
-// that id, about a permission or with a form.
+// the SDK delivers them, and {withdrawn: id} when a question is taken back. It returns how a WebSocket was closed,
+// {code, wasClean}. `answer` gives {result} to the question with that id, about a permission or with a form.
 
 import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
@@ -22,10 +22,20 @@ let connection;
 
 /** The stream that carries the protocol, and what ends it. */
 function dial({ command, url }) {
-  if (url) return { stream: createWebSocketStream(url), end: () => {} };
+  if (url) {
+    let closed;
+    const end = new Promise((resolve) => (closed = resolve));
+    class Socket extends WebSocket {
+      constructor(...given) {
+        super(...given);
+        this.addEventListener('close', ({ code, wasClean }) => closed({ code, wasClean }));
+      }
+    }
+    return { stream: createWebSocketStream(url, { WebSocket: Socket }), end: () => end };
+  }
   const agent = spawn(command[0], command.slice(1), { stdio: ['pipe', 'pipe', 'inherit'] });
   const stream = ndJsonStream(Writable.toWeb(agent.stdin), Readable.toWeb(agent.stdout));
-  return { stream, end: () => agent.stdin.end() };
+  return { stream, end: () => void agent.stdin.end() };
 }
 
 /** The same stream, which tells every message that passes. */
@@ -61,7 +71,7 @@ await serve({
     event({ connected: true });
     hangUp.addEventListener('abort', () => connection.close());
     await connection.closed;
-    end();
+    return end();
   },
   request: ({ method, params }) => connection.agent.request(method, params),
   notify: ({ method, params }) => connection.agent.notify(method, params),

@@ -105,6 +105,11 @@ pub(crate) fn options() -> BridgeOptions {
     BridgeOptions { load_timeout: Duration::from_secs(20), ..BridgeOptions::default() }
 }
 
+/// The same with a short time for each call.
+pub(crate) fn brief() -> BridgeOptions {
+    BridgeOptions { call_budget: Duration::from_millis(300), ..options() }
+}
+
 impl Rig {
     pub(crate) async fn start(options: BridgeOptions, entries: Vec<A2aServer>, era: Era, person: Person) -> Self {
         let bridge = Bridge::new(options);

@@ -4,7 +4,9 @@
 
 mod agent;
 mod behaviour;
+mod cancel;
 mod client;
 mod hostile;
 mod list;
 mod many;
+mod question;

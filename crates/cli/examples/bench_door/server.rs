@@ -63,7 +63,7 @@ impl Host for One {
         Box::pin(async { Err(Refusal::NotReady) })
     }
 
-    fn resume(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
+    fn resume(&self, session: SessionId, _: Wanted) -> Hosted<'_, Opened> {
         Box::pin(async { Err(Refusal::UnknownSession { session_id: session }) })
     }
 

@@ -60,7 +60,7 @@ async fn on_own(args: AcpArgs, signals: &mut Signals) -> Result<Exit, Problem> {
 /// One session that runs elsewhere. It goes on when the editor leaves.
 async fn on_session(to: &str, signals: &mut Signals) -> Result<Exit, Problem> {
     let found = attach::find(to).await?;
-    let attach = Attach { token: found.token(), address: found.address, client: "editor".to_owned() };
+    let attach = Attach { token: found.token(), address: found.address, client: "editor".to_owned(), door: Door::Acp };
     let attached = tokio::select! {
         attached = multitap_remote::attach(attach) => attached.map_err(attach::not_attached)?,
         () = signals.next() => return Ok(Exit::Interrupted),

@@ -7,6 +7,8 @@ mod a2a;
 #[cfg(unix)]
 mod a2a_client;
 #[cfg(unix)]
+mod acp;
+#[cfg(unix)]
 mod attach;
 #[cfg(unix)]
 mod bad_programs;

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use multitap_event::ClientRef;
+use multitap_event::{ApprovalMode, ClientRef, EventKind};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -52,6 +52,8 @@ pub struct FarTask {
     pub(super) inbox: mpsc::Receiver<Ask>,
     pub(super) heard: mpsc::Receiver<FarNews>,
     pub(super) native: watch::Sender<Option<String>>,
+    /// What is known of the mode that only owners may exceed: the one that an owner chose last.
+    pub(super) ceiling: watch::Sender<ApprovalMode>,
     pub(super) reach: watch::Sender<Standing>,
     pub(super) tail: Arc<Tail>,
     pub(super) end: CancellationToken,
@@ -132,10 +134,17 @@ impl FarTask {
     /// A fetched state may be newer than the queued events.
     fn apply(&mut self, entry: &Entry) {
         let state = &mut self.start.state;
-        if entry.seq() > state.seq {
-            state.apply_entry(entry);
-            state.show_native_id(&self.native);
+        if entry.seq() <= state.seq {
+            return;
         }
+        if let Some(EventKind::ModeChanged { mode: Some(mode), by: Some(by), .. }) =
+            entry.event().map(|event| &event.kind)
+            && by.is_owner()
+        {
+            self.ceiling.send_replace(*mode);
+        }
+        state.apply_entry(entry);
+        state.show_native_id(&self.native);
     }
 
     fn on_ask(&mut self, ask: Ask) {

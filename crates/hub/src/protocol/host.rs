@@ -52,6 +52,9 @@ pub struct SessionsCall {
 pub struct OpenCall {
     /// The folder to work in; the host's own if absent.
     pub cwd: Option<PathBuf>,
+    /// More folders that the agent may work in.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub additional_directories: Vec<PathBuf>,
     /// An agent by the name it has on this host.
     pub agent: Option<String>,
     pub model: Option<String>,
@@ -157,6 +160,9 @@ pub struct AgentSummary {
     pub is_default: bool,
     pub is_installed: bool,
     pub install: Option<String>,
+    /// How to sign in; absent if the user is signed in, or if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sign_in: Option<String>,
 }
 
 /// An open question, and the session that asks it.

@@ -15,6 +15,34 @@ use crate::protocol::Refusal;
 /// Most kicked clients that are remembered.
 const KICKED: usize = 4096;
 
+/// The approval modes that a client may choose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModeLimit {
+    Any,
+    /// Those that let no more run without asking than this one.
+    Within(ApprovalMode),
+    None,
+}
+
+impl ModeLimit {
+    /// `ceiling` is the mode that only owners may exceed.
+    pub(super) fn of(client: &ClientRef, ceiling: ApprovalMode) -> Self {
+        match client.role {
+            None | Some(ClientRole::Owner) => Self::Any,
+            Some(ClientRole::Controller) => Self::Within(ceiling),
+            Some(ClientRole::Observer) => Self::None,
+        }
+    }
+
+    pub fn allows(self, mode: ApprovalMode, agent: AgentType) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Within(most) => mode.is_within(most, agent),
+            Self::None => false,
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Rights {
     agent: AgentType,
@@ -39,9 +67,14 @@ impl Rights {
         }
     }
 
+    /// The mode that only owners may exceed.
+    pub(super) fn bound(&self) -> ApprovalMode {
+        Mode::bound(self.ceiling.as_ref())
+    }
+
     /// The mode that limits what a client lets run unasked; `None` is no limit.
     pub(super) fn within(&self, client: &ClientRef) -> Option<ApprovalMode> {
-        (!client.is_owner()).then(|| Mode::bound(self.ceiling.as_ref()))
+        (!client.is_owner()).then(|| self.bound())
     }
 
     /// Whether a client may choose that mode.
@@ -66,7 +99,7 @@ impl Rights {
 
     /// Marks the options of a question that only an owner may choose.
     pub(super) fn mark(&self, question: &mut Question) {
-        let most = Mode::bound(self.ceiling.as_ref());
+        let most = self.bound();
         let details = &question.details;
         for choice in &mut question.options {
             let beyond = needs(details, choice).is_some_and(|mode| !mode.is_within(most, self.agent));

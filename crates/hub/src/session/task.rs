@@ -89,8 +89,10 @@ pub(crate) struct Beginning {
     pub(crate) history: Option<EarlierEvents>,
     pub(crate) linger: Linger,
     pub(crate) question_timeout: Option<Duration>,
-    /// The mode that only owners may exceed; by default the initial one.
+    /// The mode that only owners may exceed.
     pub(crate) ceiling: Option<Mode>,
+    /// What handles know of it.
+    pub(crate) bound: watch::Sender<ApprovalMode>,
     pub(crate) launch: Arc<dyn Launch>,
     pub(crate) tail: Arc<Tail>,
     pub(crate) native: watch::Sender<Option<String>>,
@@ -158,6 +160,7 @@ pub(crate) struct SessionTask {
     launch: Arc<dyn Launch>,
     agent: Agent,
     rights: Rights,
+    bound: watch::Sender<ApprovalMode>,
     reviews: Reviews,
     /// Changes of mode and model that the agent has not answered yet.
     pending: Pending,
@@ -178,7 +181,7 @@ impl SessionTask {
         let Beginning { ground, mut config, by, history, linger, question_timeout, ceiling, .. } = beginning;
         let past = ground.past();
         let Ground { id, state, epoch, log, unkept } = ground;
-        let rights = Rights::new(config.agent.agent_type(), ceiling.or_else(|| config.mode.clone()));
+        let rights = Rights::new(config.agent.agent_type(), ceiling);
         let first = config.prompt.take();
         let recovered_prompts = state.queue.iter().filter_map(|queued| queued.prompt.prompt_id.clone()).collect();
         let outbox = Outbox::new(id.clone(), log, &state);
@@ -200,6 +203,7 @@ impl SessionTask {
             launch: beginning.launch,
             agent: Agent::Gone,
             rights,
+            bound: beginning.bound,
             reviews: Reviews::default(),
             last_prompt: LastPrompt::Message,
             pending: Pending::default(),
@@ -430,6 +434,7 @@ impl SessionTask {
             return slash_sender;
         };
         self.rights.chosen(&mode, &by);
+        self.bound.send_replace(self.rights.bound());
         self.config.mode = Some(mode);
         Some(by)
     }

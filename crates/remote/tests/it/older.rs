@@ -3,14 +3,16 @@
 use std::collections::VecDeque;
 
 use futures_util::{SinkExt as _, StreamExt as _};
-use multitap_event::{Refused, Ruling};
+use multitap_event::{Door, Refused, Ruling};
 use multitap_hub::{Reach, Refusal};
+use multitap_remote::{Address, Attach, attach};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
-use tokio_tungstenite::{WebSocketStream, accept_async};
+use tokio_tungstenite::{WebSocketStream, accept_async, accept_hdr_async};
 use tokio_util::task::TaskTracker;
 
 use crate::refusals::{every_refusal, refusing};
@@ -139,4 +141,32 @@ async fn an_older_client_recognizes_refusals_by_number_and_data() {
     }
     socket.close(None).await.unwrap();
     refusing.end().await;
+}
+
+/// That host knows no editors: they attach as terminals.
+#[tokio::test]
+async fn an_editor_attaches_to_a_host_that_knows_only_terminals() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = Address::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let played = TaskTracker::new().spawn(async move {
+        let mut doors = Vec::new();
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            #[expect(clippy::result_large_err, reason = "the type of the library")]
+            let check = |request: &Request, response: Response| {
+                let query = request.uri().query().unwrap_or_default();
+                doors.extend(query.split('&').find_map(|part| part.strip_prefix("door=")).map(str::to_owned));
+                let refused = Response::builder().status(400).body(None).unwrap();
+                if query.contains("door=terminal") { Ok(response) } else { Err(refused) }
+            };
+            let Ok(mut socket) = accept_hdr_async(stream, check).await else { continue };
+            let join = next(&mut socket).await;
+            send(&mut socket, &json!({ "jsonrpc": "2.0", "id": join["id"], "result": recorded().0 })).await;
+            while socket.next().await.is_some_and(|heard| heard.is_ok()) {}
+            return doors;
+        }
+    });
+    let editor = Attach { address, client: "editor".to_owned(), door: Door::Acp, token: None };
+    soon(attach(editor)).await.unwrap().leave().await;
+    assert_eq!(soon(played).await.unwrap(), ["acp", "terminal"]);
 }

@@ -16,8 +16,12 @@ async fn open(stage: &Stage, socket: &Path) -> Result<OpenDoor, DoorError> {
 }
 
 async fn through(socket: &Path) -> Attached {
+    through_as(socket, Came::Terminal).await
+}
+
+async fn through_as(socket: &Path, door: Came) -> Attached {
     let address = Address { way: Way::Unix(socket.to_owned()), session: None };
-    soon(attach(Attach { address, client: "eve".to_owned(), token: None })).await.unwrap()
+    soon(attach(Attach { address, client: "eve".to_owned(), door, token: None })).await.unwrap()
 }
 
 fn mode(path: &Path) -> u32 {
@@ -41,6 +45,8 @@ async fn the_same_user_gets_in_as_the_owner() {
     let mut feed = watch(&far.session).await;
     let me = feed.client();
     assert_eq!((me.role, me.door), (Some(ClientRole::Owner), Came::Terminal), "here it is believed");
+    let editor = watch(&through_as(&socket, Came::Acp).await.session).await;
+    assert_eq!((editor.client().role, editor.client().door), (Some(ClientRole::Owner), Came::Acp));
     stage.tells(text("hello")).await;
     until(&mut feed, |kind| says(kind, "hello")).await;
     // Its host starts again at the same place, and the session is still there.

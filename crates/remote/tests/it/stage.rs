@@ -50,7 +50,7 @@ impl Host for One {
         Box::pin(async { Err(Refusal::TooManySessions) })
     }
 
-    fn resume(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
+    fn resume(&self, session: SessionId, _: Wanted) -> Hosted<'_, Opened> {
         Box::pin(async { Err(Refusal::UnknownSession { session_id: session }) })
     }
 
@@ -146,7 +146,13 @@ pub(crate) async fn attached(url: &str) -> Attached {
 
 pub(crate) async fn try_attach(url: &str, token: Option<&str>) -> Result<Attached, AttachError> {
     let address = Address::parse(url).unwrap();
-    soon(attach(Attach { address, client: "eve & co".to_owned(), token: token.map(str::to_owned) })).await
+    soon(attach(Attach {
+        address,
+        client: "eve & co".to_owned(),
+        door: Way::Terminal,
+        token: token.map(str::to_owned),
+    }))
+    .await
 }
 
 /// All of a session, by somebody nobody is told of.

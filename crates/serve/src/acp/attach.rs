@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::attachment::Start;
-use super::config;
+use super::config::{self, Choices};
 
 pub(super) const ATTACH: &str = "_multitap/session/attach";
 pub(super) const DETACH: &str = "_multitap/session/detach";
@@ -75,14 +75,14 @@ impl Attach {
     }
 
     /// The `result` of the request.
-    pub(super) fn result(&self, client: &ClientRef, state: &State) -> String {
+    pub(super) fn result(&self, client: &ClientRef, state: &State, choices: &Choices) -> String {
         let result = json!({
             "sessionId": self.session_id,
             "clientId": client.client_id,
             "role": client.role.unwrap_or(ClientRole::Owner),
             "clients": state.clients,
-            "modes": config::modes(state),
-            "configOptions": config::options(state),
+            "modes": config::modes(state, choices.modes),
+            "configOptions": config::options(state, choices),
         });
         result.to_string()
     }

@@ -4,12 +4,13 @@
 //! transport.
 
 use agent_client_protocol_schema::v1::SessionNotification;
-use multitap_event::{ClientRef, PromptId, Question, QuestionId, Ruling, SessionId, Timestamp};
-use multitap_hub::{Feed, FeedEnd, Join, JoinFrom, Joined, Refusal, STUCK, Session, Told};
+use multitap_event::{ClientRef, ClientRole, EventKind, PromptId, Question, QuestionId, Ruling, SessionId, Timestamp};
+use multitap_hub::{AgentSummary, Feed, FeedEnd, Join, JoinFrom, Joined, OpenCall, Refusal, STUCK, Session, Told};
 use tokio::sync::mpsc;
 use tokio::time::{Duration, sleep};
 use tokio_util::sync::CancellationToken;
 
+use super::config::Choices;
 use super::encode::{Encoder, Output, PromptEnd};
 use super::features::ClientFeatures;
 use crate::rpc::RequestId;
@@ -28,7 +29,14 @@ pub(super) enum Item {
         sent_as: Option<String>,
         params: String,
     },
+    /// Why a turn failed, which the answers to these prompts say as well.
+    Failure {
+        prompts: Vec<PromptId>,
+        params: String,
+    },
     Asked(Box<Question>),
+    /// The client refused to show the form of a question.
+    FormRefused(Box<Question>),
     Closed {
         question: QuestionId,
         ruling: Option<Box<Ruling>>,
@@ -82,6 +90,10 @@ pub(crate) struct Attachment {
     pub(super) client: ClientRef,
     /// The request that is answered once the history was sent, and its result.
     pub(super) loading: Option<(RequestId, String)>,
+    /// The agents that the client may give the session.
+    agents: Vec<AgentSummary>,
+    /// The settings with which this connection opened the session.
+    pub(super) opened: Option<OpenCall>,
     stop: CancellationToken,
 }
 
@@ -95,6 +107,7 @@ impl Drop for Attachment {
 #[derive(Debug)]
 pub(crate) struct Reader {
     session: Session,
+    client: ClientRef,
     feed: Feed,
     encoder: Encoder,
     start: Start,
@@ -106,28 +119,53 @@ pub(crate) struct Reader {
 }
 
 impl Attachment {
-    /// Joins the session.
+    /// Joins the session. `agents` are those that the client may give it.
     pub(super) async fn join(
         session: Session,
         client: ClientRef,
         features: ClientFeatures,
         start: Start,
+        agents: Vec<AgentSummary>,
     ) -> Result<(Self, Reader), Refusal> {
+        let is_observer = client.role == Some(ClientRole::Observer);
         let from = match start {
             Start::Replay => JoinFrom::Start,
             Start::Now | Start::Unseen => JoinFrom::Now,
         };
         let join = Join { client, from, patience: Some(STUCK), announce: true };
-        let Joined { client, feed, snapshot, .. } = session.join(join).await?;
+        let Joined { mut client, feed, snapshot, .. } = session.join(join).await?;
+        if is_observer {
+            // A session elsewhere knows only the role of its connection.
+            client.role = Some(ClientRole::Observer);
+        }
+        let choices = Choices { modes: session.mode_limit(&client), agents: agents.clone() };
         let encoder = match snapshot {
-            Some(state) => Encoder::amid(features, *state),
-            None => Encoder::new(features),
+            Some(state) => Encoder::amid(features, choices, *state),
+            None => Encoder::new(features, choices),
         };
         let stop = CancellationToken::new();
         let last = session.last();
-        let reader =
-            Reader { session: session.clone(), feed, encoder, start, last, has_gap: false, stop: stop.clone() };
-        Ok((Self { session, client, loading: None, stop }, reader))
+        let reader = Reader {
+            session: session.clone(),
+            client: client.clone(),
+            feed,
+            encoder,
+            start,
+            last,
+            has_gap: false,
+            stop: stop.clone(),
+        };
+        Ok((Self { session, client, loading: None, agents, opened: None, stop }, reader))
+    }
+
+    /// What the client may choose from now.
+    pub(super) fn choices(&self) -> Choices {
+        Choices { modes: self.session.mode_limit(&self.client), agents: self.agents.clone() }
+    }
+
+    /// An item of this attachment.
+    pub(super) fn sends(&self, item: Item) -> Sent {
+        Sent { session: self.session.id().clone(), item, stop: self.stop.clone() }
     }
 }
 
@@ -179,6 +217,9 @@ impl Reader {
                     Some(Told::Event(entry)) => {
                         // After a gap the state is ahead of the feed.
                         if let Some(event) = entry.event().filter(|event| event.seq > self.encoder.seq()) {
+                            if matches!(event.kind, EventKind::ModeChanged { .. }) {
+                                self.encoder.limit_modes(self.session.mode_limit(&self.client));
+                            }
                             self.encoder.apply(event, &mut out);
                         }
                     }
@@ -214,7 +255,7 @@ impl Reader {
         let state = self.session.snapshot().await?;
         let queued = state.queue.iter().filter_map(|queued| queued.prompt.prompt_id.as_ref());
         let open = queued.chain(&state.in_flight).cloned().collect();
-        self.encoder = Encoder::amid(self.encoder.features(), *state);
+        self.encoder = self.encoder.anew(*state);
         self.encoder.overview(out);
         self.encoder.all_settings(out);
         self.encoder.questions(out);
@@ -233,6 +274,8 @@ impl Reader {
             Output::UserMessage { prompt, sent_as, update } => {
                 Some(Item::UserMessage { prompt, sent_as, params: params(update)? })
             }
+            Output::Failure { update, .. } if is_history => Some(Item::Update(params(update)?)),
+            Output::Failure { prompts, update } => Some(Item::Failure { prompts, params: params(update)? }),
             Output::Asked(_) | Output::Closed { .. } if is_history => None,
             Output::Asked(question) => Some(Item::Asked(question)),
             Output::Closed { question, ruling } => Some(Item::Closed { question, ruling }),

@@ -5,22 +5,33 @@ use agent_client_protocol_schema::v1::{
     SessionConfigSelectOption, SessionMode, SessionModeState, UnstructuredCommandInput,
 };
 use multitap_event::{AgentCommand, ApprovalMode};
-use multitap_hub::State;
+use multitap_hub::{AgentSummary, ModeLimit, State};
 
 /// Ids of the options.
 pub(super) const MODE: &str = "mode";
 pub(super) const MODEL: &str = "model";
+pub(super) const AGENT: &str = "agent";
+
+/// What a client may choose from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Choices {
+    pub(super) modes: ModeLimit,
+    /// The agents that a session may have; empty if this client cannot change it.
+    pub(super) agents: Vec<AgentSummary>,
+}
 
 /// The mode's id: the unified word, or the agent's own where there is none.
 pub(super) fn current_mode(state: &State) -> Option<String> {
     state.mode.map(|mode| mode.as_str().to_owned()).or_else(|| state.native_mode.clone())
 }
 
-/// The modes that the agent can be switched to, and the current one.
-pub(super) fn modes(state: &State) -> Option<SessionModeState> {
+/// The modes that the client can switch the agent to, and the current one.
+pub(super) fn modes(state: &State, limit: ModeLimit) -> Option<SessionModeState> {
     let start = state.start.as_ref()?;
     let offered = state.capabilities.modes.as_deref();
-    let works = |mode: &ApprovalMode| mode.works_for(start, offered) || state.mode == Some(*mode);
+    let works = |mode: &ApprovalMode| {
+        state.mode == Some(*mode) || mode.works_for(start, offered) && limit.allows(*mode, start.agent_type)
+    };
     let mut modes: Vec<SessionMode> = ApprovalMode::ALL.into_iter().filter(works).map(unified).collect();
     let current = current_mode(state).unwrap_or_else(|| ApprovalMode::Ask.as_str().to_owned());
     if !modes.iter().any(|mode| *mode.id.0 == *current) {
@@ -41,9 +52,9 @@ fn unified(mode: ApprovalMode) -> SessionMode {
     SessionMode::new(mode.as_str(), name).description(description.to_owned())
 }
 
-/// Everything that can be set, with its current value.
-pub(super) fn options(state: &State) -> Vec<SessionConfigOption> {
-    let mode = modes(state).map(|modes| {
+/// Everything that the client can set, with its current value.
+pub(super) fn options(state: &State, choices: &Choices) -> Vec<SessionConfigOption> {
+    let mode = modes(state, choices.modes).map(|modes| {
         let select = modes
             .available_modes
             .into_iter()
@@ -52,10 +63,23 @@ pub(super) fn options(state: &State) -> Vec<SessionConfigOption> {
         SessionConfigOption::select(MODE, "Approval mode", modes.current_mode_id.0.to_string(), select)
             .category(SessionConfigOptionCategory::Mode)
     });
-    mode.into_iter().chain(model(state)).collect()
+    mode.into_iter().chain(model(state, choices.modes)).chain(agent(state, &choices.agents)).collect()
 }
 
-fn model(state: &State) -> Option<SessionConfigOption> {
+/// The agent, which can change until the first prompt.
+fn agent(state: &State, agents: &[AgentSummary]) -> Option<SessionConfigOption> {
+    let current = state.start.as_ref()?.agent_type.as_str();
+    let can_change = state.is_unprompted();
+    let select: Vec<SessionConfigSelectOption> = agents
+        .iter()
+        .filter(|agent| agent.name == current || can_change && agent.is_installed)
+        .map(|agent| SessionConfigSelectOption::new(agent.name.clone(), agent.name.clone()))
+        .collect();
+    let is_known = select.iter().any(|agent| *agent.value.0 == *current);
+    is_known.then(|| SessionConfigOption::select(AGENT, "Agent", current.to_owned(), select))
+}
+
+fn model(state: &State, limit: ModeLimit) -> Option<SessionConfigOption> {
     let models = state.capabilities.models.as_deref().filter(|models| !models.is_empty())?;
     let mut select: Vec<SessionConfigSelectOption> = models
         .iter()
@@ -65,9 +89,13 @@ fn model(state: &State) -> Option<SessionConfigOption> {
             SessionConfigSelectOption::new(model.id.clone(), name).description(description)
         })
         .collect();
+    if limit == ModeLimit::None {
+        // An observer sees the current one.
+        select.retain(|model| state.model.as_deref().is_some_and(|current| *model.value.0 == *current));
+    }
     // An agent may report its model under another name than it lists.
     let current = state.model.clone().unwrap_or_else(|| models[0].id.clone());
-    if !models.iter().any(|model| model.id == current) {
+    if !select.iter().any(|model| *model.value.0 == *current) {
         select.insert(0, SessionConfigSelectOption::new(current.clone(), current.clone()));
     }
     Some(SessionConfigOption::select(MODEL, "Model", current, select).category(SessionConfigOptionCategory::Model))

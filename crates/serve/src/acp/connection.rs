@@ -3,42 +3,27 @@
 //! One task for each connection, which waits only for its own client. A turn belongs to the session: it goes on when the
 //! client leaves.
 
-use std::collections::HashMap;
-use std::time::Duration;
+mod request;
 
-use agent_client_protocol_schema::ProtocolVersion;
-use agent_client_protocol_schema::v1::{
-    AgentCapabilities, AuthenticateRequest, CancelNotification, CloseSessionRequest, CloseSessionResponse,
-    DeleteSessionRequest, DeleteSessionResponse, Implementation, InitializeRequest, InitializeResponse,
-    ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, LoadSessionResponse, McpCapabilities,
-    NewSessionRequest, NewSessionResponse, PromptCapabilities, PromptRequest, PromptResponse, ResumeSessionRequest,
-    ResumeSessionResponse, SessionCapabilities, SessionCloseCapabilities, SessionDeleteCapabilities, SessionInfo,
-    SessionListCapabilities, SessionResumeCapabilities, SetSessionConfigOptionRequest, SetSessionConfigOptionResponse,
-    SetSessionModeRequest, SetSessionModeResponse, StopReason,
-};
-use multitap_event::{ClientRef, ClientRole, Decide, PromptId, Query, Question, QuestionId, Ruling, SessionId};
-use multitap_hub::{FeedEnd, Refusal, Session, SessionsCall};
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use std::collections::HashMap;
+
+use agent_client_protocol_schema::v1::{CancelNotification, PromptResponse, StopReason};
+use multitap_event::{ClientRef, ClientRole, Decide, PromptId, Question, QuestionId, Ruling, SessionId};
+use multitap_hub::{FeedEnd, Refusal, Session};
+use serde_json::{Map, Value};
 use tokio::sync::mpsc;
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::attach::{self, Attach, Detach};
-use super::attachment::{Attachment, Item, Items, Reader, Sent, Start, WAITING};
+use super::attach;
+use super::attachment::{Attachment, Item, Items, Sent, WAITING};
 use super::encode::PromptEnd;
-use super::features::{ClientFeatures, META};
+use super::features::ClientFeatures;
+use super::join::{Done, Joiner, Reply, written};
 use super::question::Ask;
-use super::setting::{self, Setting};
-use super::{CANCEL_REQUEST, INITIALIZE, config, decode, error};
-use crate::host::{self, Opened, Wanted};
+use super::{CANCEL_REQUEST, decode, error};
 use crate::http::Shared;
-use crate::rpc::{CloseReason, Disconnected, Incoming, Invalid, Peer, Pending, Request, RequestId};
+use crate::rpc::{CallError, CloseReason, Disconnected, Incoming, Invalid, Peer, Pending, Request, RequestId};
 
-/// How long an agent may take to list its models before a session is shown without them.
-const MODELS_PATIENCE: Duration = Duration::from_secs(2);
-/// How long the answer to `session/close` waits for the end of the session.
-const CLOSE_PATIENCE: Duration = Duration::from_secs(10);
 const UPDATE: &str = "session/update";
 
 /// The connection of one client.
@@ -64,48 +49,6 @@ struct Waiting {
     session: SessionId,
     /// Cancelled once the session has taken the prompt or refused it.
     taken: CancellationToken,
-}
-
-/// The outcome of a request.
-pub(crate) enum Done {
-    /// The `result` as JSON.
-    Answered(String),
-    Refused(Refusal),
-    /// A session that the client joins.
-    Joined(Box<Attachment>, Box<Reader>, Reply),
-    /// A prompt was accepted under that id; the end of its turn answers the request.
-    Prompted {
-        sent_as: PromptId,
-        prompt: PromptId,
-    },
-}
-
-/// How the request that joined a session is answered.
-pub(crate) enum Reply {
-    /// Before anything of the session.
-    First(String),
-    /// After the history.
-    AfterReplay(String),
-}
-
-type Answer = Result<Done, Refusal>;
-
-/// Why a request was not begun.
-enum Stopped {
-    Refused(Refusal),
-    Disconnected(Disconnected),
-}
-
-impl From<Refusal> for Stopped {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
-    }
-}
-
-impl From<Disconnected> for Stopped {
-    fn from(gone: Disconnected) -> Self {
-        Self::Disconnected(gone)
-    }
 }
 
 impl Connection {
@@ -183,11 +126,8 @@ impl Connection {
     async fn done(&mut self, peer: &mut Peer<Done>, id: RequestId, done: Done) -> Result<(), Disconnected> {
         match done {
             Done::Answered(result) => peer.respond(&id, &result).await,
-            Done::Refused(refusal) => {
-                self.prompts.retain(|_, waiting| waiting.request != id);
-                // A prompt is answered before if its client leaves the session meanwhile.
-                if peer.is_open(&id) { peer.refuse(&id, &error::of(&refusal)).await } else { Ok(()) }
-            }
+            Done::Refused(refusal) => self.refused(peer, &id, &error::of(&refusal)).await,
+            Done::Failed(error) => self.refused(peer, &id, &error).await,
             Done::Prompted { sent_as, prompt } => {
                 self.assigned(&sent_as, prompt);
                 Ok(())
@@ -203,6 +143,8 @@ impl Connection {
                         }
                     }
                     Reply::AfterReplay(result) => attachment.loading = Some((id, result)),
+                    Reply::Anew(Ok(result)) => peer.respond(&id, &result).await?,
+                    Reply::Anew(Err(error)) => peer.refuse(&id, &error).await?,
                 }
                 if let Some(before) = self.attachments.insert(session.clone(), *attachment) {
                     // Its prompts end in the new replay.
@@ -215,6 +157,12 @@ impl Connection {
                 Ok(())
             }
         }
+    }
+
+    async fn refused(&mut self, peer: &mut Peer<Done>, id: &RequestId, error: &str) -> Result<(), Disconnected> {
+        self.prompts.retain(|_, waiting| waiting.request != *id);
+        // A prompt is answered before if its client leaves the session meanwhile.
+        if peer.is_open(id) { peer.refuse(id, error).await } else { Ok(()) }
     }
 
     /// Sends what came from a session.
@@ -230,12 +178,29 @@ impl Connection {
                     peer.notify(UPDATE, params).await?;
                 }
             }
-            Item::Asked(question) => self.ask(peer, &id, *question).await?,
+            Item::Failure { prompts, params } => {
+                // Whoever waits for the end of one of them reads why in the answer.
+                if !prompts.iter().any(|prompt| self.prompts.contains_key(prompt)) {
+                    peer.notify(UPDATE, params).await?;
+                }
+            }
+            Item::Asked(question) => self.ask(peer, &id, *question, self.features).await?,
+            Item::FormRefused(question) => {
+                // Somebody may have answered it meanwhile.
+                if self.asks.contains_key(&(id.clone(), question.question_id.clone())) {
+                    let features = ClientFeatures { forms: false, ..self.features };
+                    self.ask(peer, &id, *question, features).await?;
+                }
+            }
             Item::Closed { question, ruling } => self.settled(peer, &id, question, ruling).await?,
             Item::TurnOver { prompts, end } => {
                 for prompt in prompts {
-                    if let Some(waiting) = self.prompts.remove(&prompt) {
-                        answer_prompt(peer, &waiting.request, &end).await?;
+                    match (self.prompts.remove(&prompt), &end) {
+                        (Some(waiting), PromptEnd::Stopped(reason)) => {
+                            peer.respond(&waiting.request, &stopped(*reason)).await?;
+                        }
+                        (Some(waiting), PromptEnd::Failed(why)) => self.prompt_failed(peer, waiting, why.clone()),
+                        (None, _) => {}
                     }
                 }
             }
@@ -247,13 +212,14 @@ impl Connection {
             }
             Item::Lost { open } => {
                 self.withdraw_asks(peer, &id).await?;
-                let end = PromptEnd::Failed("events were lost, the end of the turn among them".to_owned());
+                let why = "events were lost, the end of the turn among them".to_owned();
+                let error = error::of(&Refusal::AgentFailed { message: why });
                 let is_lost = |prompt: &PromptId, waiting: &mut Waiting| {
                     waiting.session == id && waiting.taken.is_cancelled() && !open.contains(prompt)
                 };
                 let lost: Vec<Waiting> = self.prompts.extract_if(is_lost).map(|(_, waiting)| waiting).collect();
                 for waiting in lost {
-                    answer_prompt(peer, &waiting.request, &end).await?;
+                    peer.refuse(&waiting.request, &error).await?;
                 }
             }
             Item::Ended(end) => {
@@ -265,6 +231,22 @@ impl Connection {
             }
         }
         Ok(())
+    }
+
+    /// Answers a prompt whose turn failed, once it is known whether the user is signed in.
+    fn prompt_failed(&self, peer: &mut Peer<Done>, waiting: Waiting, message: String) {
+        let (joiner, refusal) = (self.joiner(), Refusal::AgentFailed { message });
+        let session = self.attachments.get(&waiting.session).map(|joined| joined.session.clone());
+        peer.spawn(waiting.request, async move {
+            let state = match session {
+                Some(session) => session.snapshot().await,
+                None => None,
+            };
+            match state.and_then(|state| state.start) {
+                Some(start) => joiner.failed(Some(start.agent_type.as_str()), refusal).await,
+                None => Done::Refused(refusal),
+            }
+        });
     }
 
     /// Whether this client waits for the end of that prompt. A session elsewhere gives it an id of its own.
@@ -314,12 +296,19 @@ impl Connection {
     }
 
     /// Puts a question to the client. Its answer goes to the session, beside everything else.
-    async fn ask(&mut self, peer: &mut Peer<Done>, id: &SessionId, question: Question) -> Result<(), Disconnected> {
-        let Ok((session, client)) = self.attached(id) else { return Ok(()) };
+    async fn ask(
+        &mut self,
+        peer: &mut Peer<Done>,
+        id: &SessionId,
+        question: Question,
+        features: ClientFeatures,
+    ) -> Result<(), Disconnected> {
+        let Some(attachment) = self.attachments.get(id) else { return Ok(()) };
+        let (session, client) = (attachment.session.clone(), attachment.client.clone());
         if client.role == Some(ClientRole::Observer) {
             return Ok(());
         }
-        let Some(ask) = Ask::of(id.as_str(), &question, &client, self.features) else { return Ok(()) };
+        let Some(ask) = Ask::of(id.as_str(), &question, &client, features) else { return Ok(()) };
         let (pending, answer) = match peer.calls().begin(ask.method, &ask.params) {
             Ok(begun) => begun,
             Err(error) => {
@@ -329,12 +318,19 @@ impl Connection {
             }
         };
         self.asks.insert((id.clone(), question.question_id.clone()), pending);
+        let form = ask.is_form().then(|| attachment.sends(Item::FormRefused(Box::new(question.clone()))));
+        let items = self.items.clone();
         self.door.tasks.spawn(async move {
-            // Otherwise it was withdrawn, or the client cannot answer it.
-            if let Ok(Ok(answer)) = answer.await
-                && let Some(decide) = ask.decision(&question, answer)
-            {
-                decided(&session, decide, client).await;
+            match (answer.await, form) {
+                (Ok(Ok(answer)), _) => {
+                    if let Some(decide) = ask.decision(&question, answer) {
+                        decided(&session, decide, client).await;
+                    }
+                }
+                // The connection may be gone too.
+                (Ok(Err(CallError::Refused(_))), Some(refused)) => drop(items.send(refused).await),
+                // It was withdrawn, or the client cannot answer it.
+                (Ok(Err(_)) | Err(_), _) => {}
             }
         });
         peer.send_calls().await
@@ -402,280 +398,13 @@ impl Connection {
         });
     }
 
-    /// Begins to answer a request.
-    async fn request(&mut self, peer: &mut Peer<Done>, request: Request) -> Result<(), Disconnected> {
-        let Request { id, method, params } = request;
-        match self.begin(peer, id.clone(), &method, params).await {
-            Ok(()) => Ok(()),
-            Err(Stopped::Refused(refusal)) => peer.refuse(&id, &error::of(&refusal)).await,
-            Err(Stopped::Disconnected(gone)) => Err(gone),
-        }
-    }
-
-    async fn begin(
-        &mut self,
-        peer: &mut Peer<Done>,
-        id: RequestId,
-        method: &str,
-        params: Option<Value>,
-    ) -> Result<(), Stopped> {
-        let joiner = self.joiner();
-        match method {
-            INITIALIZE => {
-                let result = self.initialize(&decode::params(params)?);
-                peer.spawn(id, async move { Done::Answered(written(&result)) });
-            }
-            "authenticate" => {
-                let AuthenticateRequest { method_id, .. } = decode::params(params)?;
-                let message =
-                    format!("there is no authentication method \"{method_id}\": sign in with the agent's own program");
-                return Err(error::invalid_params(message).into());
-            }
-            "session/new" => {
-                let request: NewSessionRequest = decode::params(params)?;
-                spawn(peer, id, async move { joiner.open(request).await });
-            }
-            "session/load" => {
-                let LoadSessionRequest { session_id, .. } = decode::params(params)?;
-                spawn(peer, id, async move { joiner.resume(SessionId::from(&*session_id.0), Start::Replay).await });
-            }
-            "session/resume" => {
-                let ResumeSessionRequest { session_id, .. } = decode::params(params)?;
-                spawn(peer, id, async move { joiner.resume(SessionId::from(&*session_id.0), Start::Now).await });
-            }
-            "session/list" => {
-                let request: ListSessionsRequest = decode::params(params)?;
-                spawn(peer, id, async move { joiner.list(request).await });
-            }
-            "session/prompt" => self.prompt(peer, id, decode::params(params)?)?,
-            "session/set_mode" => {
-                let SetSessionModeRequest { session_id, mode_id, .. } = decode::params(params)?;
-                let (session, client) = self.attached(&SessionId::from(&*session_id.0))?;
-                spawn(peer, id, async move {
-                    setting::change(&session, Setting::Mode(mode_id.0.to_string()), client).await?;
-                    Ok(Done::Answered(written(&SetSessionModeResponse::new())))
-                });
-            }
-            "session/set_config_option" => {
-                let SetSessionConfigOptionRequest { session_id, config_id, value, .. } = decode::params(params)?;
-                let (session, client) = self.attached(&SessionId::from(&*session_id.0))?;
-                let value = value.as_value_id().map(|value| value.0.to_string());
-                let value = value.ok_or_else(|| error::invalid_params("value: must be one of the option's values"))?;
-                let setting = Setting::of(&config_id.0, value)?;
-                spawn(peer, id, async move {
-                    setting::change(&session, setting, client).await?;
-                    let state = session.snapshot().await.ok_or(Refusal::SessionEnded)?;
-                    Ok(Done::Answered(written(&SetSessionConfigOptionResponse::new(config::options(&state)))))
-                });
-            }
-            "session/close" => {
-                let CloseSessionRequest { session_id, .. } = decode::params(params)?;
-                let session_id = SessionId::from(&*session_id.0);
-                let (session, client) = self.attached(&session_id)?;
-                self.leave(peer, &session_id, Ok(StopReason::Cancelled)).await?;
-                spawn(peer, id, async move { joiner.close(&session, &client).await });
-            }
-            "session/delete" => {
-                let DeleteSessionRequest { session_id, .. } = decode::params(params)?;
-                spawn(peer, id, async move { joiner.delete(SessionId::from(&*session_id.0)).await });
-            }
-            attach::ATTACH => {
-                let call: Attach = decode::params(params)?;
-                if self.attachments.contains_key(&call.session_id) {
-                    return Err(error::invalid_params("sessionId: this connection has joined it; detach first").into());
-                }
-                self.features.attach = true;
-                let joiner = self.joiner();
-                spawn(peer, id, async move { joiner.attach(call).await });
-            }
-            attach::DETACH => {
-                let Detach { session_id } = decode::params(params)?;
-                self.attached(&session_id)?;
-                let end = Err(error::cancelled("detached; the turn goes on"));
-                self.leave(peer, &session_id, end).await?;
-                peer.respond(&id, "{}").await?;
-            }
-            _ => return Err(Refusal::UnknownMethod { message: format!("there is no method \"{method}\"") }.into()),
-        }
-        Ok(())
-    }
-
-    fn prompt(&mut self, peer: &mut Peer<Done>, id: RequestId, request: PromptRequest) -> Result<(), Refusal> {
-        let PromptRequest { session_id, prompt, meta, .. } = request;
-        let session_id = SessionId::from(&*session_id.0);
-        let (session, client) = self.attached(&session_id)?;
-        let when_busy = decode::when_busy(meta.as_ref());
-        let sent_as = PromptId::fresh();
-        let prompt = decode::prompt(prompt, &sent_as)?;
-        let taken = CancellationToken::new();
-        let guard = taken.clone().drop_guard();
-        self.prompts.insert(sent_as.clone(), Waiting { request: id.clone(), session: session_id, taken });
-        spawn(peer, id, async move {
-            let _taken = guard;
-            let prompt = session.prompt(prompt, when_busy, client).await?;
-            Ok(Done::Prompted { sent_as, prompt })
-        });
-        Ok(())
-    }
-
     fn attached(&self, id: &SessionId) -> Result<(Session, ClientRef), Refusal> {
         let attachment = self.attachments.get(id).ok_or_else(|| Refusal::UnknownSession { session_id: id.clone() })?;
         Ok((attachment.session.clone(), attachment.client.clone()))
     }
 
-    fn initialize(&mut self, request: &InitializeRequest) -> InitializeResponse {
-        self.features = ClientFeatures::of(&request.client_capabilities);
-        if let Some(info) = &request.client_info
-            && self.client.account.is_none()
-        {
-            let name = info.title.as_deref().filter(|title| !title.is_empty()).unwrap_or(&info.name);
-            self.client.client = crate::guard::client_name(name).unwrap_or_else(|| self.client.client.clone());
-        }
-        let sessions = SessionCapabilities::new()
-            .list(SessionListCapabilities::new())
-            .delete(SessionDeleteCapabilities::new())
-            .resume(SessionResumeCapabilities::new())
-            .close(SessionCloseCapabilities::new());
-        let own = json!({ "attach": attach::capability(), "promptQueueing": true });
-        let capabilities = AgentCapabilities::new()
-            .load_session(true)
-            .prompt_capabilities(PromptCapabilities::new().image(true).embedded_context(true))
-            .mcp_capabilities(McpCapabilities::new().http(true))
-            .session_capabilities(sessions)
-            .meta(Map::from_iter([(META.to_owned(), own)]));
-        InitializeResponse::new(ProtocolVersion::V1)
-            .agent_capabilities(capabilities)
-            .agent_info(Implementation::new("multitap", env!("CARGO_PKG_VERSION")).title("Multitap".to_owned()))
-    }
-
     fn joiner(&self) -> Joiner {
         Joiner { door: self.door.clone(), client: self.client.clone(), features: self.features }
-    }
-}
-
-/// Answers requests that need more than the connection.
-struct Joiner {
-    door: Shared,
-    client: ClientRef,
-    features: ClientFeatures,
-}
-
-impl Joiner {
-    async fn open(self, request: NewSessionRequest) -> Answer {
-        let open = decode::open(request)?;
-        let (session, notices) = match self.door.host.shared() {
-            Some(shared) => (shared, Vec::new()),
-            None => {
-                refuse_observers(&self.client)?;
-                let wanted = Wanted { by: self.client.clone(), open };
-                let Opened { session, notices } = self.door.host.open(wanted).await?;
-                (session, notices)
-            }
-        };
-        let (attachment, reader) = self.join(session, Start::Now).await?;
-        let state = self.settings(&attachment.session).await?;
-        let id = attachment.session.id().as_str().to_owned();
-        let meta = (!notices.is_empty()).then(|| Map::from_iter([(META.to_owned(), json!({ "notices": notices }))]));
-        let response =
-            NewSessionResponse::new(id).modes(config::modes(&state)).config_options(config::options(&state)).meta(meta);
-        Ok(Done::Joined(Box::new(attachment), Box::new(reader), Reply::First(written(&response))))
-    }
-
-    async fn resume(self, id: SessionId, start: Start) -> Answer {
-        let session = self.find(id).await?;
-        let is_replay = start == Start::Replay;
-        let (attachment, reader) = self.join(session, start).await?;
-        let state = self.settings(&attachment.session).await?;
-        let (modes, options) = (config::modes(&state), config::options(&state));
-        let reply = if is_replay {
-            Reply::AfterReplay(written(&LoadSessionResponse::new().modes(modes).config_options(options)))
-        } else {
-            Reply::First(written(&ResumeSessionResponse::new().modes(modes).config_options(options)))
-        };
-        Ok(Done::Joined(Box::new(attachment), Box::new(reader), reply))
-    }
-
-    async fn attach(mut self, call: Attach) -> Answer {
-        let start = call.history_policy.start();
-        let session = self.find(call.session_id.clone()).await?;
-        self.client.role = call.lowered(self.client.role);
-        let is_replay = start == Start::Replay;
-        let (attachment, reader) = self.join(session, start).await?;
-        let state = self.settings(&attachment.session).await?;
-        let result = call.result(&attachment.client, &state);
-        let reply = if is_replay { Reply::AfterReplay(result) } else { Reply::First(result) };
-        Ok(Done::Joined(Box::new(attachment), Box::new(reader), reply))
-    }
-
-    /// The session, which is resumed if it is not live.
-    async fn find(&self, id: SessionId) -> Result<Session, Refusal> {
-        if let Some(session) = self.door.host.find(&id) {
-            return Ok(session);
-        }
-        refuse_observers(&self.client)?;
-        Ok(self.door.host.resume(id, self.client.clone()).await?.session)
-    }
-
-    async fn join(&self, session: Session, start: Start) -> Result<(Attachment, Reader), Refusal> {
-        Attachment::join(session, self.client.clone(), self.features, start).await
-    }
-
-    /// The state of a session whose agent was asked for what it offers.
-    async fn settings(&self, session: &Session) -> Result<Box<multitap_hub::State>, Refusal> {
-        // A slow agent lists its models later, by an update.
-        timeout(MODELS_PATIENCE, session.offered(Query::Models)).await.ok();
-        session.snapshot().await.ok_or(Refusal::SessionEnded)
-    }
-
-    async fn list(self, request: ListSessionsRequest) -> Answer {
-        let after = request.cursor.as_deref().map(SessionId::from);
-        let call = SessionsCall { cwd: request.cwd, after, ..SessionsCall::default() };
-        let reply = host::sessions(&self.door, &call).await?;
-        let sessions = reply.sessions.into_iter().map(|session| {
-            let meta = json!({ "agent": session.agent, "status": session.status, "questions": session.questions });
-            SessionInfo::new(session.session_id.as_str().to_owned(), session.cwd.unwrap_or_default())
-                .title(session.title)
-                .updated_at(session.updated.to_string())
-                .meta(Map::from_iter([(META.to_owned(), meta)]))
-        });
-        let next = reply.next.map(|id| id.as_str().to_owned());
-        Ok(Done::Answered(written(&ListSessionsResponse::new(sessions.collect()).next_cursor(next))))
-    }
-
-    /// Frees what nobody else uses. The session is stored and can be loaded again.
-    async fn close(self, session: &Session, client: &ClientRef) -> Answer {
-        let is_shared = self.door.host.shared().is_some_and(|shared| shared.id() == session.id());
-        let has_others = session
-            .snapshot()
-            .await
-            .is_some_and(|state| state.clients.iter().any(|other| other.client_id != client.client_id));
-        if !is_shared && !has_others && client.role != Some(ClientRole::Observer) {
-            session.stop().await?;
-            // Otherwise a client that loads it again at once finds a session that is ending.
-            timeout(CLOSE_PATIENCE, session.over()).await.ok();
-        }
-        Ok(Done::Answered(written(&CloseSessionResponse::new())))
-    }
-
-    async fn delete(self, id: SessionId) -> Answer {
-        if !self.client.is_owner() {
-            return Err(Refusal::NotOwner);
-        }
-        let host = &self.door.host;
-        if host.shared().is_some_and(|shared| *shared.id() == id) {
-            return Err(error::invalid_params("sessionId: this session is shared with a terminal"));
-        }
-        let stored = host.journal().find(id.as_str().to_owned()).await?;
-        let live = host.find(&id);
-        if live.is_none() && !stored.iter().any(|record| record.id == id && host.shows(record)) {
-            return Err(Refusal::UnknownSession { session_id: id });
-        }
-        if let Some(session) = live {
-            session.end();
-            session.over().await;
-        }
-        host.journal().remove(id).await?;
-        Ok(Done::Answered(written(&DeleteSessionResponse::new())))
     }
 }
 
@@ -686,31 +415,6 @@ async fn decided(session: &Session, decide: Decide, client: ClientRef) {
     }
 }
 
-async fn answer_prompt(peer: &mut Peer<Done>, request: &RequestId, end: &PromptEnd) -> Result<(), Disconnected> {
-    match end {
-        PromptEnd::Stopped(reason) => peer.respond(request, &stopped(*reason)).await,
-        PromptEnd::Failed(why) => {
-            let refusal = Refusal::AgentFailed { message: why.clone() };
-            peer.refuse(request, &error::of(&refusal)).await
-        }
-    }
-}
-
 fn stopped(reason: StopReason) -> String {
     written(&PromptResponse::new(reason))
-}
-
-fn spawn(peer: &mut Peer<Done>, id: RequestId, answer: impl Future<Output = Answer> + Send + 'static) {
-    peer.spawn(id, async move { answer.await.unwrap_or_else(Done::Refused) });
-}
-
-fn refuse_observers(client: &ClientRef) -> Result<(), Refusal> {
-    if client.role == Some(ClientRole::Observer) { Err(Refusal::Observer) } else { Ok(()) }
-}
-
-fn written(reply: &impl Serialize) -> String {
-    serde_json::to_string(reply).unwrap_or_else(|error| {
-        tracing::error!(%error, "a reply cannot be written as JSON");
-        "null".to_owned()
-    })
 }

@@ -1,6 +1,6 @@
 //! Requests of an ACP client as what the hub takes.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use agent_client_protocol_schema::v1::{
     ContentBlock, EmbeddedResourceResource, EnvVariable, HttpHeader, McpServer, NewSessionRequest,
@@ -106,12 +106,18 @@ pub(super) fn open(request: NewSessionRequest) -> Result<OpenCall, Refusal> {
     let text = |key: &str| own.and_then(|own| own.get(key)?.as_str()).map(str::to_owned);
     Ok(OpenCall {
         cwd: Some(absolute(&request.cwd)?.to_owned()),
+        additional_directories: request.additional_directories,
         agent: text("agent"),
         model: text("model"),
         mode: text("mode"),
         mcp_servers: servers(request.mcp_servers)?,
         ..OpenCall::default()
     })
+}
+
+/// The settings of a session that is resumed.
+pub(super) fn again(mcp_servers: Vec<McpServer>, additional_directories: Vec<PathBuf>) -> Result<OpenCall, Refusal> {
+    Ok(OpenCall { mcp_servers: servers(mcp_servers)?, additional_directories, ..OpenCall::default() })
 }
 
 pub(super) fn absolute(path: &Path) -> Result<&Path, Refusal> {

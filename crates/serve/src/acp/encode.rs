@@ -6,30 +6,29 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod tool;
+mod update;
 
 pub(super) use self::tool::asked_about;
 
 use agent_client_protocol_schema::v1::{
-    AvailableCommandsUpdate, ConfigOptionUpdate, ContentBlock, ContentChunk, Cost, CurrentModeUpdate, ImageContent,
-    Notice, NoticeSeverity, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionConfigOption,
-    SessionInfoUpdate, SessionUpdate, StopReason, TextContent, UsageUpdate,
+    AvailableCommandsUpdate, CompactionStatus, CompactionUpdate, ConfigOptionUpdate, ContentBlock, ContentChunk,
+    CurrentModeUpdate, ImageContent, Notice, NoticeSeverity, SessionConfigOption, SessionInfoUpdate, SessionUpdate,
+    StopReason, TextContent,
 };
 use multitap_event::{
-    AgentCommand, AgentError, Door, Event, EventKind, PromptId, Question, QuestionId, Reasoning, Role, Ruling,
-    SessionEnd, Severity, SystemNote, SystemSubtype, TextChunk, Timestamp, TodoList, TodoStatus, TurnEnd, TurnStatus,
-    UserMessage,
+    AgentCommand, AgentError, Event, EventKind, PromptId, Question, QuestionId, Role, Ruling, SessionEnd, Severity,
+    SystemNote, SystemSubtype, Timestamp, TurnEnd, UserMessage,
 };
-use multitap_hub::State;
+use multitap_hub::{ModeLimit, State};
 use serde_json::{Map, Value, json};
 
 use self::tool::Tools;
-use super::config;
+use self::update::{context, plan, prompt_end, said, shown_text, thought, turn_usage};
+use super::config::{self, Choices};
 use super::features::{ClientFeatures, META};
 
-/// What the native status of a turn says when a limit ended it.
-const MAX_TURNS: &str = "max_turns";
-const MAX_TOKENS: &str = "max_tokens";
-const REFUSAL: &str = "refusal";
+/// How many milliseconds an error is held back, in case it is why the turn ends.
+const HELD_BACK: i64 = 1000;
 
 /// What a connection does about an event.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,6 +48,11 @@ pub(super) enum Output {
         question: QuestionId,
         ruling: Option<Box<Ruling>>,
     },
+    /// Why a turn failed, which the answer to these prompts says as well.
+    Failure {
+        prompts: Vec<PromptId>,
+        update: SessionUpdate,
+    },
     /// These prompts are answered.
     TurnOver {
         prompts: Vec<PromptId>,
@@ -67,6 +71,7 @@ pub(super) enum PromptEnd {
 #[derive(Debug)]
 pub(super) struct Encoder {
     features: ClientFeatures,
+    choices: Choices,
     /// The session after the last event, without what is not shown from it.
     state: State,
     tools: Tools,
@@ -75,6 +80,8 @@ pub(super) struct Encoder {
     /// The prompts that joined the running turn.
     steered: Vec<PromptId>,
     title: Option<String>,
+    /// An error of the running turn, held back since then: it may be why the turn fails.
+    trouble: Option<(AgentError, Timestamp)>,
     /// The settings and commands that the client knows; `None` while it is shown the history, which needs only the last.
     shown: Option<Shown>,
 }
@@ -88,20 +95,35 @@ struct Shown {
 
 impl Encoder {
     /// For a client that reads from the start of the log.
-    pub(super) fn new(features: ClientFeatures) -> Self {
-        let (state, tools) = (State::default(), Tools::new(features));
-        Self { features, state, tools, prompt: None, steered: Vec::new(), title: None, shown: None }
+    pub(super) fn new(features: ClientFeatures, choices: Choices) -> Self {
+        Self {
+            features,
+            choices,
+            state: State::default(),
+            tools: Tools::new(features),
+            prompt: None,
+            steered: Vec::new(),
+            title: None,
+            trouble: None,
+            shown: None,
+        }
     }
 
     /// For a client that joins at this state.
-    pub(super) fn amid(features: ClientFeatures, state: State) -> Self {
+    pub(super) fn amid(features: ClientFeatures, choices: Choices, state: State) -> Self {
         let tools = Tools::amid(features, &state);
         let (prompt, title) = (state.in_flight.clone(), state.title.clone());
-        Self { features, state: slim(state), tools, prompt, steered: Vec::new(), title, shown: None }
+        Self { tools, prompt, title, state: slim(state), ..Self::new(features, choices) }
     }
 
-    pub(super) fn features(&self) -> ClientFeatures {
-        self.features
+    /// The same client at another state.
+    pub(super) fn anew(&self, state: State) -> Self {
+        Self::amid(self.features, self.choices.clone(), state)
+    }
+
+    /// From now on, the client may choose these modes.
+    pub(super) fn limit_modes(&mut self, limit: ModeLimit) {
+        self.choices.modes = limit;
     }
 
     /// The number of the last event.
@@ -111,6 +133,9 @@ impl Encoder {
 
     /// The updates that show what is open to a client that did not read the log, apart from questions.
     pub(super) fn overview(&mut self, out: &mut Vec<Output>) {
+        if self.title.is_some() {
+            out.push(self.session_info());
+        }
         if let Some(list) = self.state.todos.clone() {
             out.push(Output::Update(plan(&list)));
         }
@@ -120,7 +145,7 @@ impl Encoder {
     /// The settings and commands as they are now; from here on changes are shown.
     pub(super) fn settings(&mut self, out: &mut Vec<Output>) {
         // The reply to the client's request has the options already.
-        self.shown = Some(Shown { options: config::options(&self.state), commands: Vec::new() });
+        self.shown = Some(Shown { options: config::options(&self.state, &self.choices), commands: Vec::new() });
         self.commands(out);
     }
 
@@ -138,17 +163,22 @@ impl Encoder {
 
     /// When an update is due although nothing happens.
     pub(super) fn due(&self) -> Option<Timestamp> {
-        self.tools.due()
+        let trouble = self.trouble.as_ref().map(|(_, since)| Timestamp::from_millis(since.as_millis() + HELD_BACK));
+        self.tools.due().into_iter().chain(trouble).min()
     }
 
     /// Makes the updates that are due by now.
     pub(super) fn tick(&mut self, now: Timestamp, out: &mut Vec<Output>) {
         self.tools.tick(now, out);
+        if let Some((error, _)) = self.trouble.take_if(|(_, since)| since.as_millis() + HELD_BACK <= now.as_millis()) {
+            out.extend(self.went_wrong(&error).map(Output::Update));
+        }
     }
 
     /// Applies the next event.
     pub(super) fn apply(&mut self, event: &Event, out: &mut Vec<Output>) {
         self.keep(event);
+        let failure = self.failure(&event.kind, out);
         match &event.kind {
             EventKind::UserMessage(message) => self.prompted(message, out),
             // What a sub-agent is told is in its call; among the prompts nobody would know whose it is.
@@ -177,7 +207,7 @@ impl Encoder {
                 out.push(Output::Closed { question: gone.question_id.clone(), ruling: None });
                 self.tools.withdrawn(&gone.question_id, out);
             }
-            EventKind::TurnCompleted(end) => self.turn_over(end, out),
+            EventKind::TurnCompleted(end) => self.turn_over(end, failure, out),
             EventKind::SessionStarted(_) => self.started(out),
             EventKind::SessionEnded(end) => self.ended(end, out),
             EventKind::PromptWithdrawn { prompt_id, .. } => {
@@ -190,17 +220,24 @@ impl Encoder {
                 self.commands(out);
                 self.options(out);
             }
-            EventKind::Error(error) => self.went_wrong(error, out),
+            EventKind::Error(error) if error.severity == Severity::Error && self.is_prompted() => {
+                self.trouble = Some((error.clone(), event.timestamp));
+            }
+            EventKind::Error(error) => out.extend(self.went_wrong(error).map(Output::Update)),
             EventKind::TextRetracted(text) => {
                 let why = text.message.clone().unwrap_or_else(|| "the text above no longer counts".to_owned());
                 let meta = meta(json!({ "retractedMessageIds": text.message_ids }));
-                self.notice(NoticeSeverity::Info, "The agent starts this text again", Some(why), Some(meta), out);
+                let notice =
+                    self.notice(NoticeSeverity::Info, "The agent starts this text again", Some(why), Some(meta));
+                out.extend(notice.map(Output::Update));
             }
             EventKind::Retry(retry) => {
                 let attempt = format!("The model is asked again (attempt {})", retry.attempt);
-                self.notice(NoticeSeverity::Warning, &attempt, retry.reason.clone(), None, out);
+                let notice = self.notice(NoticeSeverity::Warning, &attempt, retry.reason.clone(), None);
+                out.extend(notice.map(Output::Update));
             }
-            EventKind::System(note) => self.noted(note, out),
+            EventKind::System(note) => out.extend(self.noted(note, event.seq).map(Output::Update)),
+            EventKind::PromptQueued { .. } => self.options(out),
             EventKind::TurnStarted { .. }
             | EventKind::NativeSessionChanged { .. }
             | EventKind::McpServerStatus(_)
@@ -208,16 +245,35 @@ impl Encoder {
             | EventKind::RuleRevoked(_)
             | EventKind::RawDelta { .. }
             | EventKind::AuthStatus(_)
-            | EventKind::PromptQueued { .. }
             | EventKind::ClientJoined { .. }
             | EventKind::ClientLeft { .. }
             | EventKind::Unrecognized { .. } => {}
         }
         if self.title != self.state.title {
             self.title.clone_from(&self.state.title);
-            let info = SessionInfoUpdate::new().title(self.title.clone());
-            out.push(Output::Update(SessionUpdate::SessionInfoUpdate(info)));
+            out.push(self.session_info());
         }
+    }
+
+    fn session_info(&self) -> Output {
+        let info = SessionInfoUpdate::new().title(self.title.clone());
+        Output::Update(SessionUpdate::SessionInfoUpdate(info))
+    }
+
+    /// Whether the agent works on a prompt.
+    fn is_prompted(&self) -> bool {
+        self.prompt.is_some() || !self.steered.is_empty()
+    }
+
+    /// The error that was held back, if it is why this event ends a turn; else it is shown.
+    fn failure(&mut self, next: &EventKind, out: &mut Vec<Output>) -> Option<AgentError> {
+        let (error, _) = self.trouble.take()?;
+        let is_why = matches!(next, EventKind::TurnCompleted(end) if end.error.as_ref() == Some(&error.message));
+        if is_why {
+            return Some(error);
+        }
+        out.extend(self.went_wrong(&error).map(Output::Update));
+        None
     }
 
     /// Applies an event to the state. What makes no difference to what is shown is left out: it may be large, and each
@@ -280,9 +336,10 @@ impl Encoder {
             let (prompt, sent_as) = (message.prompt_id.clone(), message.sent_as.clone());
             out.push(Output::UserMessage { prompt, sent_as, update });
         }
+        self.options(out);
     }
 
-    fn turn_over(&mut self, end: &TurnEnd, out: &mut Vec<Output>) {
+    fn turn_over(&mut self, end: &TurnEnd, failure: Option<AgentError>, out: &mut Vec<Output>) {
         self.tools.tick_all(out);
         if let Some(usage) = turn_usage(end) {
             out.push(Output::Update(SessionUpdate::UsageUpdate(usage)));
@@ -290,11 +347,14 @@ impl Encoder {
         self.tools.forget_finished();
         // A turn that began for another reason answers only the prompts that joined it.
         let begun = if end.origin.is_none() { self.prompt.take() } else { None };
-        self.answer(begun, prompt_end(end), out);
+        self.answer(begun, prompt_end(end), failure, out);
     }
 
-    fn answer(&mut self, begun: Option<PromptId>, end: PromptEnd, out: &mut Vec<Output>) {
+    fn answer(&mut self, begun: Option<PromptId>, end: PromptEnd, failure: Option<AgentError>, out: &mut Vec<Output>) {
         let prompts: Vec<PromptId> = begun.into_iter().chain(self.steered.drain(..)).collect();
+        if let Some(update) = failure.and_then(|error| self.went_wrong(&error)) {
+            out.push(Output::Failure { prompts: prompts.clone(), update });
+        }
         if !prompts.is_empty() {
             out.push(Output::TurnOver { prompts, end });
         }
@@ -308,22 +368,25 @@ impl Encoder {
     fn ended(&mut self, end: &SessionEnd, out: &mut Vec<Output>) {
         let why = end.error.clone().unwrap_or_else(|| "the agent has ended".to_owned());
         let begun = self.prompt.take();
-        self.answer(begun, PromptEnd::Failed(why), out);
+        self.answer(begun, PromptEnd::Failed(why), None, out);
     }
 
-    fn went_wrong(&self, error: &AgentError, out: &mut Vec<Output>) {
+    fn went_wrong(&self, error: &AgentError) -> Option<SessionUpdate> {
         let severity = match error.severity {
             Severity::Warning => NoticeSeverity::Warning,
             Severity::Error => NoticeSeverity::Error,
         };
-        self.notice(severity, &error.message, None, None, out);
+        self.notice(severity, &error.message, None, None)
     }
 
-    fn noted(&self, note: &SystemNote, out: &mut Vec<Output>) {
-        if note.subtype == SystemSubtype::CONTEXT {
-            out.extend(context(note).map(|usage| Output::Update(SessionUpdate::UsageUpdate(usage))));
-        } else if let Some(message) = &note.message {
-            self.notice(NoticeSeverity::Info, message, None, None, out);
+    fn noted(&self, note: &SystemNote, seq: u64) -> Option<SessionUpdate> {
+        match note.subtype.as_str() {
+            SystemSubtype::CONTEXT => context(note).map(SessionUpdate::UsageUpdate),
+            SystemSubtype::COMPACTED if self.features.compaction => {
+                let compacted = CompactionUpdate::new(format!("compaction-{seq}"), CompactionStatus::Completed);
+                Some(SessionUpdate::CompactionUpdate(compacted))
+            }
+            _ => self.notice(NoticeSeverity::Info, note.message.as_deref()?, None, None),
         }
     }
 
@@ -334,23 +397,21 @@ impl Encoder {
         title: &str,
         description: Option<String>,
         meta: Option<Map<String, Value>>,
-        out: &mut Vec<Output>,
-    ) {
+    ) -> Option<SessionUpdate> {
         if title.trim().is_empty() {
-            return;
+            return None;
         }
-        let update = if self.features.notices {
+        Some(if self.features.notices {
             SessionUpdate::Notice(Notice::new(severity, title).description(description).meta(meta))
         } else if severity == NoticeSeverity::Info {
-            return;
+            return None;
         } else {
             let text = match description {
                 Some(description) => format!("\n\n[{title}: {description}]\n\n"),
                 None => format!("\n\n[{title}]\n\n"),
             };
             SessionUpdate::AgentMessageChunk(ContentChunk::new(text_block(text)).meta(meta))
-        };
-        out.push(Output::Update(update));
+        })
     }
 
     fn commands(&mut self, out: &mut Vec<Output>) {
@@ -364,7 +425,7 @@ impl Encoder {
 
     fn options(&mut self, out: &mut Vec<Output>) {
         let Some(shown) = &mut self.shown else { return };
-        let options = config::options(&self.state);
+        let options = config::options(&self.state, &self.choices);
         if shown.options != options && !options.is_empty() {
             shown.options.clone_from(&options);
             out.push(Output::Update(SessionUpdate::ConfigOptionUpdate(ConfigOptionUpdate::new(options))));
@@ -381,80 +442,8 @@ impl Encoder {
 
 /// A state without what is not shown from it.
 fn slim(state: State) -> State {
-    let State { seq, start, model, mode, native_mode, capabilities, questions, todos, title, .. } = state;
-    State { seq, start, model, mode, native_mode, capabilities, questions, todos, title, ..State::default() }
-}
-
-/// The text of a prompt, with its sender if it came through another door.
-fn shown_text(message: &UserMessage) -> String {
-    let mark = message.from.as_ref().and_then(|from| match from.door {
-        Door::A2a => Some("A2A"),
-        Door::Web => Some("web"),
-        Door::Terminal | Door::Acp | Door::Headless | Door::Library | Door::Host => None,
-    });
-    match mark {
-        Some(mark) => format!("[{mark}] {}", message.content),
-        None => message.content.clone(),
-    }
-}
-
-fn said(chunk: &TextChunk) -> SessionUpdate {
-    let id = chunk.message_id.as_ref().map(|id| id.as_str().to_owned().into());
-    let of = chunk.parent_tool_id.as_ref().map(|parent| meta(json!({ "parentToolCallId": parent })));
-    let content = ContentChunk::new(text_block(chunk.content.clone())).message_id(id).meta(of);
-    match chunk.role {
-        Some(Role::User) => SessionUpdate::UserMessageChunk(content),
-        Some(Role::Assistant) | None => SessionUpdate::AgentMessageChunk(content),
-    }
-}
-
-fn thought(piece: &Reasoning) -> SessionUpdate {
-    let id = piece.message_id.as_ref().map(|id| id.as_str().to_owned().into());
-    let of = piece.parent_tool_id.as_ref().map(|parent| meta(json!({ "parentToolCallId": parent })));
-    let content = ContentChunk::new(text_block(piece.content.clone())).message_id(id).meta(of);
-    SessionUpdate::AgentThoughtChunk(content)
-}
-
-fn plan(list: &TodoList) -> SessionUpdate {
-    let entries = list.items.iter().map(|item| {
-        let status = match item.status {
-            TodoStatus::Pending => PlanEntryStatus::Pending,
-            TodoStatus::InProgress => PlanEntryStatus::InProgress,
-            // A cancelled step needs no more work either.
-            TodoStatus::Completed | TodoStatus::Cancelled => PlanEntryStatus::Completed,
-        };
-        PlanEntry::new(item.text.clone(), PlanEntryPriority::Medium, status)
-    });
-    SessionUpdate::Plan(Plan::new(entries.collect()))
-}
-
-fn prompt_end(end: &TurnEnd) -> PromptEnd {
-    let is = |word: &str| end.native_status.as_deref().is_some_and(|status| status.contains(word));
-    match end.status {
-        TurnStatus::Cancelled => PromptEnd::Stopped(StopReason::Cancelled),
-        _ if is(MAX_TURNS) => PromptEnd::Stopped(StopReason::MaxTurnRequests),
-        _ if is(MAX_TOKENS) => PromptEnd::Stopped(StopReason::MaxTokens),
-        _ if is(REFUSAL) => PromptEnd::Stopped(StopReason::Refusal),
-        TurnStatus::Completed => PromptEnd::Stopped(StopReason::EndTurn),
-        TurnStatus::Failed | TurnStatus::Interrupted => {
-            PromptEnd::Failed(end.error.clone().unwrap_or_else(|| "the turn failed".to_owned()))
-        }
-    }
-}
-
-/// How full the context is after a turn, if the agent reports how large it can be.
-fn turn_usage(end: &TurnEnd) -> Option<UsageUpdate> {
-    let size = end.model_usage.values().filter_map(|model| model.context_window).max()?;
-    let used = end.usage?.total_tokens;
-    let cost = end.total_cost_usd.map(|amount| Cost::new(amount, "USD"));
-    Some(UsageUpdate::new(used, size).cost(cost))
-}
-
-/// The same as an agent reports it by itself.
-fn context(note: &SystemNote) -> Option<UsageUpdate> {
-    let number = |keys: [&str; 3]| keys.iter().find_map(|key| note.data.get(*key).and_then(Value::as_u64));
-    let used = number(["usedTokens", "used", "totalTokens"])?;
-    Some(UsageUpdate::new(used, number(["contextWindow", "size", "maxTokens"])?))
+    let State { seq, start, model, mode, native_mode, capabilities, questions, todos, turns, title, .. } = state;
+    State { seq, start, model, mode, native_mode, capabilities, questions, todos, turns, title, ..State::default() }
 }
 
 fn text_block(text: impl Into<String>) -> ContentBlock {

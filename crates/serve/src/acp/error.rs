@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
 const INTERNAL: i64 = -32603;
+const AUTH_REQUIRED: i64 = -32000;
 const NOT_FOUND: i64 = -32002;
 const SETTLED: i64 = -32011;
 const NOT_CONTROLLER: i64 = -32012;
@@ -31,6 +32,13 @@ pub(super) fn written(code: i64, message: &str, data: Map<String, Value>) -> Str
 /// For a request that was cancelled, or that nothing answers any more.
 pub(super) fn cancelled(message: &str) -> String {
     written(CANCELLED, message, Map::new())
+}
+
+/// An agent failed, and its user is not signed in.
+pub(super) fn not_signed_in(message: &str, agent: &str, fix: &str) -> String {
+    let data = [("code", "notSignedIn"), ("agent", agent), ("fix", fix)];
+    let data = data.into_iter().map(|(key, value)| (key.to_owned(), value.into())).collect();
+    written(AUTH_REQUIRED, &format!("{message}; {agent} is not signed in: {fix}"), data)
 }
 
 pub(super) fn invalid_params(message: impl Into<String>) -> Refusal {

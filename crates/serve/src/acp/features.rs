@@ -13,6 +13,8 @@ const TERMINAL_OUTPUT: [&str; 2] = ["terminal_output", "terminal_output_delta"];
 pub(super) struct ClientFeatures {
     /// Shows notices beside the conversation.
     pub(super) notices: bool,
+    /// Shows that the agent shortened its conversation.
+    pub(super) compaction: bool,
     /// Appends output of commands that comes as metadata.
     pub(super) terminal_output: bool,
     /// Shows forms.
@@ -28,6 +30,7 @@ impl ClientFeatures {
         let session = capabilities.session.as_ref();
         Self {
             notices: session.is_some_and(|session| session.notices.is_some()),
+            compaction: session.is_some_and(|session| session.compaction.is_some()),
             terminal_output: TERMINAL_OUTPUT.into_iter().any(is_set),
             forms: capabilities.elicitation.as_ref().is_some_and(|elicitation| elicitation.form.is_some()),
             attach: meta(META).is_some_and(|own| own.get("attach").is_some()),

@@ -41,9 +41,13 @@ impl Ask {
         Some(Self { method: PERMISSION, params: serde_json::to_value(request).ok()? })
     }
 
+    pub(super) fn is_form(&self) -> bool {
+        self.method == ELICITATION
+    }
+
     /// The client's decision; `None` if its answer decides nothing.
     pub(super) fn decision(&self, question: &Question, answer: Value) -> Option<Decide> {
-        if self.method == ELICITATION { filled(question, answer) } else { chosen(question, answer) }
+        if self.is_form() { filled(question, answer) } else { chosen(question, answer) }
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) async fn answer(
             refuse_observers(&by)?;
             match door.host.find(&session_id) {
                 Some(session) => Ok(opened(Opened { session, notices: Vec::new() })),
-                None => door.host.resume(session_id, by).await.map(opened),
+                None => door.host.resume(session_id, Wanted::bare(by)).await.map(opened),
             }
         }
         HostCall::Agents => Ok(HostReply::Agents { agents: door.host.agents().await? }),

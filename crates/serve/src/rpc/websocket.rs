@@ -66,7 +66,12 @@ impl Socket {
                         Some(Ok(Message::Text(text))) => return Ok(Received::Text(text)),
                         Some(Ok(Message::Binary(_))) => return Ok(Received::Fault(Fault::binary())),
                         Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
-                        Some(Ok(Message::Close(_))) | None => return Err(Disconnected),
+                        Some(Ok(Message::Close(_))) => {
+                            // Sends the reply that the library has made: without it the connection looks broken.
+                            in_time(self.inner.flush()).await?;
+                            return Err(Disconnected);
+                        }
+                        None => return Err(Disconnected),
                         Some(Err(error)) => {
                             let close = close_reason(error).ok_or(Disconnected)?;
                             let fault = (close == CloseReason::TOO_LARGE).then(|| Fault::too_large(limit));

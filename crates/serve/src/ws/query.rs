@@ -57,7 +57,8 @@ fn speech<'a>(given: impl Fn(&str) -> Option<&'a str>) -> Result<Speech, Wrong> 
             None => Door::A2a,
             Some("terminal") => Door::Terminal,
             Some("web") => Door::Web,
-            Some(word) => return Err(wrong("door", word, "must be terminal or web, or absent")),
+            Some("acp") => Door::Acp,
+            Some(word) => return Err(wrong("door", word, "must be terminal, web or acp, or absent")),
         };
         return Ok(Speech::Events { after: given("after").map(number).transpose()?, door });
     }

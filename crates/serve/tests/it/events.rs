@@ -243,6 +243,10 @@ async fn nobody_poses_as_the_person_at_the_terminal() {
     let joined = join(&mut eve, json!({})).await;
     assert_eq!((&joined["client"]["door"], &joined["client"]["role"]), (&json!("a2a"), &json!("controller")));
     assert_eq!(joined["client"]["client"], "root ACP");
+    // Editors have a path of their own here, so that this says nothing more.
+    let mut editor = live.client("?dialect=events&door=acp").await;
+    let joined = join(&mut editor, json!({})).await;
+    assert_eq!((&joined["client"]["door"], &joined["client"]["role"]), (&json!("acp"), &json!("controller")));
 }
 
 #[tokio::test]

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use multitap_event::{
-    AgentCommand, AgentEnd, AgentKind, ClientRef, Command, Door as Way, Draft, EventKind, Prompt, SessionConfig,
-    SessionId, Timestamp,
+    AgentCommand, AgentEnd, AgentKind, ClientRef, ClientRole, Command, Door as Way, Draft, EventKind, Prompt,
+    SessionConfig, SessionId, Timestamp,
 };
 use multitap_hub::{Hub, Journal, Open, Refusal, Session, SessionRecord};
-use multitap_serve::{Access, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity, Wanted};
+use multitap_serve::{Access, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity, Scheme, Tokens, Wanted};
 use multitap_store::Store;
 use multitap_testkit::agent::{LaunchedAgent, ScriptedLaunch};
 pub(crate) use multitap_testkit::agent::{asked, ended, text, turn_ended, turn_started};
@@ -19,6 +19,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::{self, Message};
 
 use crate::scene::{PATIENCE, config, port};
@@ -62,7 +63,7 @@ impl Host for Sessions {
         })
     }
 
-    fn resume(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
+    fn resume(&self, session: SessionId, _: Wanted) -> Hosted<'_, Opened> {
         Box::pin(async { Err(Refusal::UnknownSession { session_id: session }) })
     }
 
@@ -116,6 +117,31 @@ impl Live {
         let host = Sessions { hub: hub.clone(), journal: tasks(store), shared: Some(session.clone()) };
         let door = OpenDoor::open(config("127.0.0.1", Access::default(), limits), Arc::new(host)).await.unwrap();
         (Self { door, hub, agents, folder }, session, agent)
+    }
+
+    /// A door beside a session whose agent takes prompts during a turn.
+    pub(crate) async fn steered() -> (Self, Session, Agent) {
+        let (hub, store, mut agents, folder) = sessions_with(ScriptedLaunch::steering());
+        let session = hub.open(Sessions::new_session()).await.unwrap();
+        let agent = Agent { end: soon(agents.recv()).await.unwrap().1 };
+        let host = Sessions { hub: hub.clone(), journal: store, shared: Some(session.clone()) };
+        (Self { door: door(host, Access::default()).await, hub, agents, folder }, session, agent)
+    }
+
+    /// A door beside one session, for those who have a token: `owner` and `controller`.
+    pub(crate) async fn guarded() -> (Self, Session, Agent) {
+        let (hub, store, mut agents, folder) = sessions();
+        let session = hub.open(Sessions::new_session()).await.unwrap();
+        let agent = Agent { end: soon(agents.recv()).await.unwrap().1 };
+        let host = Sessions { hub: hub.clone(), journal: store, shared: Some(session.clone()) };
+        (Self { door: door(host, tokens()).await, hub, agents, folder }, session, agent)
+    }
+
+    /// The same with sessions of the clients' own.
+    pub(crate) async fn own_guarded() -> Self {
+        let (hub, store, agents, folder) = sessions();
+        let host = Sessions { hub: hub.clone(), journal: store, shared: None };
+        Self { door: door(host, tokens()).await, hub, agents, folder }
     }
 
     /// A door beside a session of which nothing is kept.
@@ -177,10 +203,26 @@ impl Live {
     }
 }
 
+async fn door(host: Sessions, access: Access) -> OpenDoor {
+    OpenDoor::open(config("127.0.0.1", access, Limits::default()), Arc::new(host)).await.unwrap()
+}
+
+fn tokens() -> Access {
+    let mut tokens = Tokens::default();
+    tokens.add("owner", ClientRole::Owner, None).unwrap();
+    tokens.add("controller", ClientRole::Controller, None).unwrap();
+    Access { scheme: Scheme::of(tokens), ..Access::default() }
+}
+
 fn sessions() -> (Hub, Arc<Store>, mpsc::Receiver<LaunchedAgent>, TempDir) {
+    sessions_with(ScriptedLaunch::new())
+}
+
+fn sessions_with(
+    (launch, agents): (Arc<ScriptedLaunch>, mpsc::Receiver<LaunchedAgent>),
+) -> (Hub, Arc<Store>, mpsc::Receiver<LaunchedAgent>, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let store = Arc::new(Store::open(folder.path().join("sessions.db")).unwrap());
-    let (launch, agents) = ScriptedLaunch::new();
     (Hub::new(store.clone(), launch), store, agents, folder)
 }
 
@@ -245,6 +287,15 @@ impl Client {
         (Self { socket }, response)
     }
 
+    /// One to another path, with a token.
+    pub(crate) async fn with_token(port: u16, path: &str, token: &str) -> Self {
+        let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        let mut request = format!("ws://127.0.0.1:{port}{path}").into_client_request().unwrap();
+        request.headers_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
+        let (socket, _) = soon(tokio_tungstenite::client_async(request, stream)).await.unwrap();
+        Self { socket }
+    }
+
     /// One whose machine takes in little that is not read.
     pub(crate) async fn narrow(port: u16, query: &str) -> Self {
         let socket = TcpSocket::new_v4().unwrap();
@@ -271,6 +322,13 @@ impl Client {
     /// Prompts with `message/stream`.
     pub(crate) async fn stream(&mut self, id: impl Into<Value>, words: &str) {
         self.ask(id, "message/stream", said(words)).await;
+    }
+
+    /// Refuses a request of the other side.
+    pub(crate) async fn refuse(&mut self, request: &Value, code: i64) {
+        let error = json!({ "code": code, "message": "no" });
+        let response = json!({ "jsonrpc": "2.0", "id": request["id"], "error": error });
+        self.send(Message::text(response.to_string())).await;
     }
 
     /// Answers a request of the other side.

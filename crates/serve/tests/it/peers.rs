@@ -46,7 +46,7 @@ impl Host for Slow {
         Box::pin(async { Err(Refusal::TooManySessions) })
     }
 
-    fn resume(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
+    fn resume(&self, session: SessionId, _: Wanted) -> Hosted<'_, Opened> {
         Box::pin(async { Err(Refusal::UnknownSession { session_id: session }) })
     }
 

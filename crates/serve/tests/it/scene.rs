@@ -34,7 +34,7 @@ impl Host for Nobody {
         Box::pin(async { Err(Refusal::TooManySessions) })
     }
 
-    fn resume(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
+    fn resume(&self, session: SessionId, _: Wanted) -> Hosted<'_, Opened> {
         Box::pin(async { Err(Refusal::UnknownSession { session_id: session }) })
     }
 

@@ -13,10 +13,22 @@ use crate::settings::{self, Settings};
 
 /// The folder of a session, with links resolved. It must exist, and lie in or below a root.
 pub(super) fn workspace(wanted: Option<&Path>, roots: &[PathBuf]) -> Result<PathBuf, Refusal> {
-    let refused = |why| Refusal::InvalidSetting { setting: "workspace_path".into(), why };
-    let Some(wanted) = wanted else {
-        return roots.first().cloned().ok_or_else(|| refused("this host has no folder to work in".to_owned()));
-    };
+    match wanted {
+        Some(wanted) => folder("workspace_path", wanted, roots),
+        None => roots.first().cloned().ok_or_else(|| Refusal::InvalidSetting {
+            setting: "workspace_path".into(),
+            why: "this host has no folder to work in".to_owned(),
+        }),
+    }
+}
+
+/// More folders for a session, under the same conditions.
+pub(super) fn folders(wanted: &[PathBuf], roots: &[PathBuf]) -> Result<Vec<PathBuf>, Refusal> {
+    wanted.iter().map(|wanted| folder("additional_directories", wanted, roots)).collect()
+}
+
+fn folder(setting: &'static str, wanted: &Path, roots: &[PathBuf]) -> Result<PathBuf, Refusal> {
+    let refused = |why| Refusal::InvalidSetting { setting: setting.into(), why };
     let name = wanted.display();
     if !wanted.is_absolute() {
         return Err(refused(format!("{name} is not an absolute path")));
@@ -158,6 +170,7 @@ mod tests {
         assert_eq!(workspace(Some(&root), &roots).unwrap(), root);
         assert_eq!(workspace(Some(&root.join("sub/../sub")), &roots).unwrap(), root.join("sub"));
         assert_eq!(workspace(Some(&real.join("in/sub")), &roots).unwrap(), root.join("sub"), "a link to inside");
+        assert_eq!(folders(&[real.join("in"), root.join("sub")], &roots).unwrap(), [root.clone(), root.join("sub")]);
         for (wanted, reported) in [
             (Path::new("sub").to_owned(), "not an absolute path"),
             (secret, "outside the folders of this host"),
@@ -171,6 +184,9 @@ mod tests {
         ] {
             let error = why(workspace(Some(&wanted), &roots));
             assert!(error.starts_with("workspace_path: ") && error.contains(reported), "{}: {error}", wanted.display());
+            let more = [root.clone(), wanted];
+            let error = why(folders(&more, &roots));
+            assert!(error.starts_with("additional_directories: ") && error.contains(reported), "{error}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use multitap_adapter::AgentInfo;
+use multitap_adapter::{AgentInfo, SignIn};
 use multitap_event::{AgentCommand, AgentKind, AgentType, ClientRef, Door, Mode, SessionConfig, SessionId};
 use multitap_hub::{
     AgentSummary, Journal, JournalError, Linger, Open, OpenError, Refusal, Session, SessionRecord, Which,
@@ -114,7 +114,38 @@ impl Served {
         Ok(Opened { session, notices })
     }
 
-    async fn open_stored(&self, id: SessionId, by: ClientRef) -> Result<Opened, Refusal> {
+    /// Ends a session without a prompt, and opens one with these settings in its place.
+    async fn open_anew(&self, id: SessionId, wanted: Wanted) -> Result<Opened, Refusal> {
+        let (inner, by) = (self.inner.clone(), wanted.by.clone());
+        // What this host does not grant must not end the session.
+        let GrantedSession { config, ceiling, notices } = blocking(move || inner.grant(wanted)).await?;
+        let prompted = || Refusal::InvalidSetting {
+            setting: "agent".into(),
+            why: "it cannot change after the first prompt".to_owned(),
+        };
+        if let Some(session) = self.inner.host.find(&id) {
+            if !session.snapshot().await.is_some_and(|state| state.is_unprompted()) {
+                return Err(prompted());
+            }
+            session.end();
+            session.over().await;
+        }
+        let journal = self.inner.host.journal();
+        for record in journal.find(id.to_string()).await.map_err(journal_error)? {
+            if record.id == id && record.about.title.is_some() {
+                return Err(prompted());
+            }
+            if record.id == id {
+                journal.remove(id.clone()).await.map_err(journal_error)?;
+            }
+        }
+        let place = self.inner.place().await?;
+        let which = Which::New { id, forked_from: None, history: None };
+        let session = self.inner.start(which, config, ceiling, by, place).await?;
+        Ok(Opened { session, notices })
+    }
+
+    async fn open_stored(&self, id: SessionId, wanted: Wanted) -> Result<Opened, Refusal> {
         let _turn = self.inner.resuming.acquire().await.map_err(|_| Refusal::ShuttingDown)?;
         if let Some(session) = self.inner.host.find(&id) {
             return Ok(Opened { session, notices: Vec::new() });
@@ -123,8 +154,8 @@ impl Served {
         let record = found.into_iter().find(|record| record.id == id && self.inner.shows(record));
         let record = record.ok_or_else(|| Refusal::UnknownSession { session_id: id.clone() })?;
         let place = self.inner.place().await?;
-        let inner = self.inner.clone();
-        let GrantedSession { config, ceiling, notices } = blocking(move || inner.grant_again(&record)).await?;
+        let (inner, by) = (self.inner.clone(), wanted.by.clone());
+        let GrantedSession { config, ceiling, notices } = blocking(move || inner.grant_again(&record, wanted)).await?;
         let session = self.inner.start(Which::Stored(id), config, ceiling, by, place).await?;
         Ok(Opened { session, notices })
     }
@@ -163,6 +194,10 @@ impl Inner {
             is_default: agent == default,
             is_installed,
             install: install.map(str::to_owned),
+            sign_in: match multitap_adapter::sign_in(agent, &settings.of(agent).env) {
+                SignIn::Missing { fix } => Some(fix.to_owned()),
+                SignIn::Found(_) | SignIn::Unknown => None,
+            },
         };
         let mut agents: Vec<AgentSummary> = AgentInfo::programs()
             .map(|(info, program)| {
@@ -190,6 +225,7 @@ impl Inner {
             options.with.model = None;
         }
         options.with.model = wanted.open.model.clone().or(options.with.model);
+        options.with.add_dir.extend(request::folders(&wanted.open.additional_directories, &self.roots)?);
         let mut config = launch::config(&options, &settings, folder, None).map_err(unfit)?;
         let (agent, ceiling) = (config.agent.agent_type(), config.mode.clone());
         if let Some(word) = &wanted.open.mode {
@@ -202,7 +238,7 @@ impl Inner {
     }
 
     /// The same for a stored session, which keeps its agent, folder and conversation.
-    fn grant_again(&self, record: &SessionRecord) -> Result<GrantedSession, Refusal> {
+    fn grant_again(&self, record: &SessionRecord, wanted: Wanted) -> Result<GrantedSession, Refusal> {
         let folder = request::workspace(record.folder.as_deref(), &self.roots)?;
         let settings = settings::of(&folder, Trust::of(self.with.trust)).map_err(unfit)?;
         let mut options = SessionArgs::of(self.with.clone());
@@ -213,6 +249,7 @@ impl Inner {
         }
         options.with.agent = agent;
         options.resume.clone_from(&record.about.native_id);
+        options.with.add_dir.extend(request::folders(&wanted.open.additional_directories, &self.roots)?);
         let mut config = launch::config(&options, &settings, folder, None).map_err(unfit)?;
         // A session that was opened in a stricter mode than the host's keeps that mode.
         let before = record.config.get("approvalMode").and_then(|mode| mode.as_str());
@@ -220,7 +257,8 @@ impl Inner {
         if let Some(Ok(mode)) = before.map(|word| request::mode(word, config.mode.as_ref(), agent)) {
             config.mode = Some(Mode::Unified(mode));
         }
-        let mut notices = launch::servers_left_out(&config);
+        let mut notices = request::extras(wanted, self.trust_client_settings, &mut config)?;
+        notices.extend(launch::servers_left_out(&config));
         notices.extend(multitap_adapter::project_left_out(&config));
         Ok(GrantedSession { config, ceiling, notices })
     }
@@ -267,8 +305,12 @@ impl ServeHost for Served {
         Box::pin(self.open_new(wanted))
     }
 
-    fn resume(&self, session: SessionId, by: ClientRef) -> Hosted<'_, Opened> {
-        Box::pin(self.open_stored(session, by))
+    fn resume(&self, session: SessionId, wanted: Wanted) -> Hosted<'_, Opened> {
+        Box::pin(self.open_stored(session, wanted))
+    }
+
+    fn reopen(&self, session: SessionId, wanted: Wanted) -> Hosted<'_, Opened> {
+        Box::pin(self.open_anew(session, wanted))
     }
 
     fn shows(&self, session: &SessionRecord) -> bool {

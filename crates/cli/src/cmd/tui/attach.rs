@@ -94,7 +94,7 @@ async fn show(found: AttachTarget, args: &AttachArgs) -> Result<Exit, Problem> {
     let _watch = Signals::let_go_in_time()?;
     // The user's preferences only: the settings of a folder do not apply to a session elsewhere.
     let preferences = Settings::load(None, Trust::AsSet).map_err(|error| Problem::usage(error.to_string()))?.terminal;
-    let to = Attach { address: found.address.clone(), client: who(), token: found.token() };
+    let to = Attach { address: found.address.clone(), client: who(), door: Way::Terminal, token: found.token() };
     let attached = tokio::select! {
         attached = multitap_remote::attach(to) => attached.map_err(not_attached)?,
         () = signals.next() => return Ok(Exit::Interrupted),

@@ -153,7 +153,7 @@ impl Service {
             let why = format!("session {id} is not live here, and observers cannot resume sessions");
             return Err(Error::new(ErrorKind::NotController, why));
         }
-        match host.resume(id.clone(), call.client()).await {
+        match host.resume(id.clone(), Wanted::bare(call.client())).await {
             Ok(opened) => {
                 // If another client resumed the session first, its notices are waiting already.
                 if !opened.notices.is_empty() {

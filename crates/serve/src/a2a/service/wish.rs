@@ -35,6 +35,7 @@ pub(super) fn wanted(by: ClientRef, settings: Option<&Settings>) -> Result<Wante
         allowed_tools: wish(more, &["allowed_tools", "allowedTools"], "a list of strings")?.unwrap_or_default(),
         mcp_servers: wish(more, &["mcp_servers", "mcpServers"], "an object")?.unwrap_or_default(),
         environment: wish(more, &["environment", "env"], "an object")?.unwrap_or_default(),
+        ..OpenCall::default()
     };
     Ok(Wanted { by, open })
 }

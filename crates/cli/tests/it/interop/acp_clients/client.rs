@@ -11,6 +11,7 @@ use super::wire;
 
 /// A connected client.
 pub(super) struct Client {
+    kind: Kind,
     peer: Peer,
     connection: Call,
     /// Everything that it told, in order.
@@ -44,7 +45,7 @@ impl Client {
         let mut peer = Peer::start(kind, scratch).unwrap();
         let connection = peer.begin("connect", to).unwrap();
         peer.until(connection, "a connection", |event| event["connected"] == true).unwrap();
-        let mut client = Self { peer, connection, told: Vec::new(), unseen: VecDeque::new() };
+        let mut client = Self { kind, peer, connection, told: Vec::new(), unseen: VecDeque::new() };
         let about = client.request(
             "initialize",
             &json!({"protocolVersion": 1, "clientCapabilities": can, "clientInfo": {"name": name, "version": "1"}}),
@@ -163,6 +164,19 @@ impl Client {
         self.hear();
         wire::check(&self.told);
         self.peer.hang_up(self.connection).unwrap();
+        while self.kind == Kind::AcpJs {
+            match self.peer.next(self.connection).unwrap() {
+                Said::Event(_) => {}
+                Said::Done(closed) if closed.is_null() => return,
+                Said::Done(closed) => {
+                    // 1005: the client gave no code, and is answered with none.
+                    let is_clean = [1000, 1001, 1005].iter().any(|code| closed["code"] == *code);
+                    assert!(is_clean && closed["wasClean"] == true, "{closed}");
+                    return;
+                }
+                failed @ Said::Failed(_) => panic!("{failed:?}"),
+            }
+        }
     }
 
     /// Leaves. Everything on the wire fitted the schema, and the SDK has delivered every update.

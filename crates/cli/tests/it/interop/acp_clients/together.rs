@@ -148,7 +148,7 @@ fn an_editor_attaches(agent: Agent) {
     assert_eq!(client.end(call)["stopReason"], "end_turn");
     let told = client.rest();
     assert_eq!((text(&told, HEARD), text(&told, SAID)), (String::new(), "Good morning, editor.".to_owned()));
-    table.terminal.shows(" editor: greet me").unwrap();
+    table.terminal.shows("[ACP] editor: greet me").unwrap();
     seat::rests(&table.terminal);
 
     table.will_write("by-client.txt");
