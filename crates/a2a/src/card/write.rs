@@ -16,7 +16,7 @@ impl Form {
 
     /// A field that only 1.0 has.
     fn of_1_0<T>(self, field: impl FnOnce() -> T) -> Option<T> {
-        (self != Self::V0_3).then(field)
+        matches!(self, Self::V1_0 | Self::Hybrid).then(field)
     }
 }
 
@@ -46,7 +46,7 @@ impl Card {
             "capabilities": write_capabilities(&self.capabilities, form),
             "supportsAuthenticatedExtendedCard": form.of_0_3(|| self.capabilities.extended_card),
             "securitySchemes": filled(&schemes.collect::<Map>()),
-            "security": required.and_then(|all| form.of_0_3(|| requirements_0_3(all))),
+            "security": required.and_then(|all| form.of_0_3(|| requirements_0_3(all, form))),
             "securityRequirements": required.and_then(|all| form.of_1_0(|| requirements_1_0(all))),
             "defaultInputModes": self.input_modes,
             "defaultOutputModes": self.output_modes,
@@ -94,7 +94,7 @@ fn write_skill(skill: &Skill, form: Form) -> Map {
         "examples": filled(&skill.examples),
         "inputModes": filled(&skill.input_modes),
         "outputModes": filled(&skill.output_modes),
-        "security": required.and_then(|all| form.of_0_3(|| requirements_0_3(all))),
+        "security": required.and_then(|all| form.of_0_3(|| requirements_0_3(all, form))),
         "securityRequirements": required.and_then(|all| form.of_1_0(|| requirements_1_0(all))),
     }))
 }

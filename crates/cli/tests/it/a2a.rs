@@ -6,12 +6,14 @@ mod commands;
 mod core;
 mod edited;
 mod queue;
+mod rest;
 mod restart;
 mod resume;
 mod rights;
 mod settings;
 mod settled;
 mod turn;
+mod way;
 
 use std::fs;
 use std::time::Instant;
@@ -53,7 +55,7 @@ impl Scene {
 }
 
 /// What a client sends, in 0.3.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 struct Said(Value);
 
 impl Said {

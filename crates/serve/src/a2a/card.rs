@@ -1,13 +1,13 @@
 //! The agent card: a description of this door and its addresses.
 
-use axum::extract::State;
+use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use multitap_a2a::card::{Binding, Capabilities, Card, Extension, Form, Interface, Provider, SecurityScheme, Skill};
-use multitap_a2a::{Dialect, devtool};
+use multitap_a2a::{Dialect, Encoding, devtool};
 use sha2::{Digest as _, Sha256};
 
-use super::http::VERSION;
+use super::head::{Params, RequestHead};
 use crate::http::{Shared, problem};
 
 const NAME: &str = "Multitap";
@@ -18,11 +18,11 @@ const DOCUMENTATION: &str = "https://github.com/multitap/multitap/blob/main/docs
 const CACHE: &str = "public, max-age=300";
 
 /// `GET /.well-known/agent-card.json`: the fields of both versions, unless the client names one.
-pub(crate) async fn card(State(door): State<Shared>, headers: HeaderMap) -> Response {
-    let form = match headers.get(VERSION).map(|value| value.to_str().ok().and_then(Dialect::of_version)) {
-        None => Form::Hybrid,
-        Some(Some(dialect)) => form_of(dialect),
-        Some(None) => return problem(StatusCode::BAD_REQUEST, "A2A-Version: use 0.3 or 1.0"),
+pub(crate) async fn card(State(door): State<Shared>, Query(params): Query<Params>, headers: HeaderMap) -> Response {
+    let form = match (RequestHead { headers: &headers, params: &params }).version() {
+        Ok(None) => Form::Hybrid,
+        Ok(Some(dialect)) => form_of(dialect.into()),
+        Err(error) => return problem(StatusCode::BAD_REQUEST, &error.message),
     };
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
     let body = at(&door, host).write(form).to_string();
@@ -41,11 +41,12 @@ pub(crate) async fn card(State(door): State<Shared>, headers: HeaderMap) -> Resp
     response
 }
 
-/// The form in which clients of a dialect read cards.
-pub(crate) fn form_of(dialect: Dialect) -> Form {
-    match dialect {
-        Dialect::V0_3 => Form::V0_3,
-        Dialect::V1_0 => Form::V1_0,
+/// The form in which clients read cards.
+pub(crate) fn form_of(encoding: Encoding) -> Form {
+    match encoding {
+        Encoding::V0_3 => Form::V0_3,
+        Encoding::V0_3Rest => Form::V0_3Rest,
+        Encoding::V1_0 => Form::V1_0,
     }
 }
 
@@ -85,7 +86,9 @@ fn at(door: &Shared, host: Option<&str>) -> Card {
         icon_url: None,
         interfaces: vec![
             Interface::new(format!("{url}/"), Binding::JsonRpc, Dialect::V1_0),
+            Interface::new(format!("{url}/"), Binding::HttpJson, Dialect::V1_0),
             Interface::new(format!("{url}/"), Binding::JsonRpc, Dialect::V0_3),
+            Interface::new(format!("{url}/"), Binding::HttpJson, Dialect::V0_3),
             // After the bindings that every client knows: clients take the first one they support.
             socket_at(Dialect::V1_0),
             socket_at(Dialect::V0_3),

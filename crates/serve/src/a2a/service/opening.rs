@@ -149,22 +149,22 @@ async fn first_confirmation(stage: &Arc<Stage>, mut follow: Follow, after: Curso
 impl Service {
     /// Executes a request; or prepares it, if frames answer it.
     pub(crate) async fn prepare(&self, door: &Shared, call: Call, request: Request) -> Result<Prepared, Error> {
-        let dialect = call.form.dialect;
+        let encoding = call.form.encoding;
         let result = match request {
             Request::SendMessage(send) => {
                 let (at_once, history) = (send.configuration.return_immediately, send.configuration.history_length);
                 let opening = self.message(door, &call, send).await?;
-                dialect.write_sent(&self.send(door, opening, at_once, history).await?)
+                encoding.write_sent(&self.send(door, opening, at_once, history).await?)
             }
             Request::StreamMessage(send) => return self.message(door, &call, send).await.map(Prepared::frames),
             Request::Subscribe { id } => return self.subscription(door, &call, &id).await.map(Prepared::frames),
             Request::ExecuteCommand(execute) => return self.command(door, &call, &execute).await,
             Request::GetTask { id, history_length } => {
-                dialect.write_task(&self.get(door, &call, &id, history_length).await?)
+                encoding.write_task(&self.get(door, &call, &id, history_length).await?)
             }
-            Request::ListTasks(list) => dialect.write_task_list(&self.list(door, &call, list).await?),
-            Request::CancelTask { id, .. } => dialect.write_task(&self.cancel(door, &call, &id).await?),
-            Request::GetExtendedCard => card::extended(door).write(card::form_of(dialect)).to_string(),
+            Request::ListTasks(list) => encoding.write_task_list(&self.list(door, &call, list).await?),
+            Request::CancelTask { id, .. } => encoding.write_task(&self.cancel(door, &call, &id).await?),
+            Request::GetExtendedCard => card::extended(door).write(card::form_of(encoding)).to_string(),
             Request::GetCommands { context_id } => self.commands(door, &call, context_id).await?,
             Request::ConfirmToolCall { confirmation, task_id, context_id } => {
                 self.confirm(door, &call, &confirmation, task_id, context_id).await?.to_string()

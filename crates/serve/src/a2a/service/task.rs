@@ -133,11 +133,13 @@ impl Service {
             state: list.state.map(|state| state.word().to_owned()),
             updated_after: after.transpose()?,
             before: list.page_token.as_deref().filter(|token| !token.is_empty()).map(read_token).transpose()?,
-            limit: page_size as usize,
+            // One more shows whether another page follows.
+            limit: page_size as usize + 1,
         };
-        let page = door.host.journal().tasks(filter).await.map_err(|error| error::from_journal(&error))?;
-        let is_full = page.tasks.len() == page_size as usize;
-        let next = page.tasks.last().filter(|_| is_full).map(write_token).unwrap_or_default();
+        let mut page = door.host.journal().tasks(filter).await.map_err(|error| error::from_journal(&error))?;
+        let has_more = page.tasks.len() > page_size as usize;
+        page.tasks.truncate(page_size as usize);
+        let next = page.tasks.last().filter(|_| has_more).map(write_token).unwrap_or_default();
         let mut tasks = Vec::with_capacity(page.tasks.len());
         for record in &page.tasks {
             if !self.is_shown(door, &record.session).await? {
@@ -241,7 +243,7 @@ impl Service {
             ours.insert("replayGap".to_owned(), gap);
         }
         task.metadata.insert(OURS.to_owned(), ours.into());
-        Ok((Some(form.dialect.write_update(&Update::Task(task))), now.cursor))
+        Ok((Some(form.encoding.write_update(&Update::Task(task))), now.cursor))
     }
 
     /// The frames that a client missed of a task whose session is only stored; `None` if it is live.

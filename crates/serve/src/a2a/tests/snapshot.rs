@@ -164,7 +164,7 @@ fn fold(frames: &[Frame], task: &str, form: Form) -> Folded {
     let mut folded = Folded::default();
     for frame in frames.iter().filter(|frame| *frame.scope.task == *task) {
         let json: Value = serde_json::from_str(frame.json(form)).unwrap();
-        folded.take(form.dialect.read_update(&json).unwrap(), name::is_own_task(task));
+        folded.take(form.dialect().read_update(&json).unwrap(), name::is_own_task(task));
     }
     folded
 }
