@@ -264,3 +264,31 @@ fn what_is_no_request_is_refused_before_anything_is_looked_at() {
     assert_eq!(card.get("protocolVersion"), None, "{card:#}");
     served.stop(&scene);
 }
+
+/// A host sees the sessions in its own folders only; those of other hosts with the same log do not count either.
+#[test]
+fn tasks_of_other_folders_are_neither_listed_nor_counted() {
+    let scene = Scene::bare();
+    let [one, other] = ["one", "other"].map(|name| scene.scratch.path(name).display().to_string());
+    for folder in [&one, &other] {
+        std::fs::create_dir(folder).unwrap();
+    }
+    let host = |folder: &String| scene.a2a(&["--root", folder]);
+    let say = |served: &Served, folder: &String| {
+        served.send(&Said::text("hello").set(URI, json!({ "workspace_path": folder })))["id"].clone()
+    };
+    let served = host(&one);
+    let hidden = served.send(&Said::text("hello").set(URI, json!({ "workspace_path": one })));
+    say(&served, &one);
+    served.stop(&scene);
+    let served = host(&other);
+    let task = say(&served, &other);
+    for way in [Way::Rpc10, Way::Rest03, Way::Rest10] {
+        let page = served.listed(way, &[("pageSize", "1")]);
+        assert_eq!((&page["tasks"][0]["id"], &page["totalSize"]), (&task, &json!(1)), "{way:?}: {page:#}");
+        assert_eq!(page["nextPageToken"], "", "{way:?}");
+        let page = served.listed(way, &[("contextId", hidden["contextId"].as_str().unwrap())]);
+        assert_eq!((page["tasks"].as_array().map(Vec::len), &page["totalSize"]), (Some(0), &json!(0)), "{way:?}");
+    }
+    served.stop(&scene);
+}

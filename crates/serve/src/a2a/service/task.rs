@@ -6,7 +6,7 @@ use std::time::Duration;
 use multitap_a2a::devtool::Spelling;
 use multitap_a2a::{Error, ErrorKind, ListTasks, Map, Task, TaskList, TaskState, Update};
 use multitap_event::{PromptId, SessionId, Timestamp};
-use multitap_hub::{Refusal, Session, TaskFilter, TaskRecord};
+use multitap_hub::{Filter, Refusal, Session, SessionRecord, TaskFilter, TaskRecord};
 use serde_json::json;
 
 use super::opening::{Action, Opening};
@@ -58,6 +58,14 @@ impl Service {
         }
         record.iter().for_each(|record| self.coders.recall(record));
         Ok(Known { session, record })
+    }
+
+    /// The sessions that clients of this door may not see.
+    async fn hidden(&self, door: &Shared) -> Result<Vec<SessionId>, Error> {
+        let sessions =
+            door.host.journal().list(Filter::default()).await.map_err(|error| error::from_journal(&error))?;
+        let is_hidden = |record: &SessionRecord| door.host.find(&record.id).is_none() && !door.host.shows(record);
+        Ok(sessions.into_iter().filter(is_hidden).map(|record| record.id).collect())
     }
 
     /// Whether clients of this door may see such a session.
@@ -128,8 +136,14 @@ impl Service {
             let wrong = || Error::invalid_params("statusTimestampAfter: a time such as 2026-01-31T12:00:00Z");
             Timestamp::parse(text).ok_or_else(wrong)
         });
+        let hidden = match context.as_ref().or(shared.as_ref()) {
+            None => self.hidden(door).await?,
+            Some(session) if shared.is_none() && !self.is_shown(door, session).await? => vec![session.clone()],
+            Some(_) => Vec::new(),
+        };
         let filter = TaskFilter {
             session: context.or(shared),
+            hidden,
             state: list.state.map(|state| state.word().to_owned()),
             updated_after: after.transpose()?,
             before: list.page_token.as_deref().filter(|token| !token.is_empty()).map(read_token).transpose()?,
@@ -142,9 +156,6 @@ impl Service {
         let next = page.tasks.last().filter(|_| has_more).map(write_token).unwrap_or_default();
         let mut tasks = Vec::with_capacity(page.tasks.len());
         for record in &page.tasks {
-            if !self.is_shown(door, &record.session).await? {
-                continue;
-            }
             self.coders.recall(record);
             let history = Some(list.history_length.unwrap_or(0));
             tasks.push(self.current(door, call, &record.session, &record.id, Some(record), history).await?);
