@@ -27,7 +27,9 @@ impl Card {
         // `url` is for clients that ignore the list of interfaces: prefer JSON-RPC.
         let main = ours.iter().find(|it| it.binding == Binding::JsonRpc).or(ours.first());
         let main = form.of_0_3(|| main).flatten();
-        let listed = ours.iter().map(|it| json!({ "url": it.url, "transport": it.binding.as_str() }));
+        // Strict clients of 0.3 refuse a card with any other word.
+        let known = ours.iter().filter(|it| !matches!(it.binding, Binding::Other(_)));
+        let listed = known.map(|it| json!({ "url": it.url, "transport": it.binding.as_str() }));
         let schemes = self.security_schemes.iter().map(|(name, scheme)| (name.clone(), scheme.write(form)));
         let provider = self.provider.as_ref();
         let required = filled(&self.security_requirements);

@@ -5,8 +5,10 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use multitap_a2a::card::{Binding, Capabilities, Card, Extension, Form, Interface, Provider, SecurityScheme, Skill};
 use multitap_a2a::{Dialect, Encoding, devtool};
+use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
+use super::encode::OURS;
 use super::head::{Params, RequestHead};
 use crate::http::{Shared, problem};
 
@@ -69,10 +71,13 @@ pub(crate) fn extended(door: &Shared) -> Card {
 /// The card with that host in its addresses.
 fn at(door: &Shared, host: Option<&str>) -> Card {
     let about = &door.about;
-    let url = host.map_or_else(|| about.url.clone(), |host| format!("http://{host}"));
+    let url = match (&about.public_url, host) {
+        (Some(public), _) => public.to_string(),
+        (None, Some(host)) => format!("http://{host}"),
+        (None, None) => about.url.clone(),
+    };
     let socket = format!("{}/ws", url.replacen("http", "ws", 1));
     let token = door.entrance.guard.requires_token().then_some("bearer");
-    let socket_at = |dialect| Interface::new(socket.clone(), Binding::Other(WEBSOCKET.to_owned()), dialect);
     Card {
         name: NAME.to_owned(),
         description: "A coding agent: it reads, writes and runs code in a folder of its host, and asks before it does."
@@ -90,23 +95,31 @@ fn at(door: &Shared, host: Option<&str>) -> Card {
             Interface::new(format!("{url}/"), Binding::JsonRpc, Dialect::V0_3),
             Interface::new(format!("{url}/"), Binding::HttpJson, Dialect::V0_3),
             // After the bindings that every client knows: clients take the first one they support.
-            socket_at(Dialect::V1_0),
-            socket_at(Dialect::V0_3),
+            Interface::new(socket.clone(), Binding::Other(WEBSOCKET.to_owned()), Dialect::V1_0),
         ],
         capabilities: Capabilities {
             streaming: true,
             push_notifications: false,
             state_transition_history: false,
             extended_card: true,
-            extensions: vec![Extension {
-                uri: devtool::URI.to_owned(),
-                description: Some(
-                    "Interactive development: tool calls with their confirmations, live output, thoughts, commands."
-                        .to_owned(),
-                ),
-                required: about.extension_required,
-                params: None,
-            }],
+            extensions: vec![
+                Extension {
+                    uri: devtool::URI.to_owned(),
+                    description: Some(
+                        "Interactive development: tool calls with their confirmations, live output, thoughts, commands."
+                            .to_owned(),
+                    ),
+                    required: about.extension_required,
+                    params: None,
+                },
+                Extension {
+                    uri: OURS.to_owned(),
+                    description: Some("Cursors in metadata, and a WebSocket with every frame of a session.".to_owned()),
+                    required: false,
+                    // Lists of interfaces have no place for it in 0.3.
+                    params: Some(json!({ "webSocket": socket, "binding": WEBSOCKET })),
+                },
+            ],
         },
         security_requirements: token.iter().map(|name| vec![((*name).to_owned(), Vec::new())]).collect(),
         security_schemes: token.iter().map(|name| ((*name).to_owned(), bearer())).collect(),

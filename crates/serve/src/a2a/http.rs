@@ -14,7 +14,7 @@ use super::service::{Answer, Call, Ran, slash_command};
 use super::sse::{self, Framing};
 use crate::guard::Caller;
 use crate::http::Shared;
-use crate::rpc::{self, Fault, Invalid, RequestId, response};
+use crate::rpc::{self, Fault, Invalid, Posted, RequestId, response};
 
 /// `POST /`.
 pub(crate) async fn call(
@@ -36,11 +36,17 @@ async fn answer(door: &Shared, caller: Caller, head: RequestHead<'_>, body: Byte
     if !head.is_json() {
         return refuse(fallback, &RequestId::Null, &not_json());
     }
-    let read = rpc::Request::read(&body);
+    let read = Posted::read(&body);
     // A call may last as long as a turn.
     drop(body);
     let rpc::Request { id, method, params: given } = match read {
-        Ok(request) => request,
+        Ok(Posted::Request(request)) => request,
+        Ok(Posted::WithoutId { method, params }) => {
+            // Strict clients expect the error of the parameters first.
+            let error = Request::read(&method, Some(params)).err();
+            let error = error.unwrap_or_else(|| Error::new(ErrorKind::InvalidRequest, "id: a request must have one"));
+            return refuse(Request::dialect_of(&method).unwrap_or(fallback), &RequestId::Null, &error);
+        }
         Err(Invalid { id, fault }) => return refuse(fallback, &id, &fault.into()),
     };
     let dialect = Request::dialect_of(&method).unwrap_or(fallback);

@@ -61,7 +61,7 @@ impl Host for Nobody {
 
 pub(crate) fn config(host: &str, access: Access, limits: Limits) -> DoorConfig {
     let (host, remote_agents) = (host.to_owned(), Vec::new());
-    DoorConfig { host, port: 0, access, limits, extension_required: false, remote_agents }
+    DoorConfig { host, port: 0, access, limits, extension_required: false, remote_agents, public_url: None }
 }
 
 pub(crate) async fn try_open(config: DoorConfig) -> Result<OpenDoor, DoorError> {
