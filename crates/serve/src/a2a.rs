@@ -4,6 +4,7 @@
 //! a session's log, `project` makes frames of its events, `encode` writes them, `sse` and `ws` send
 //! them.
 
+mod artifact;
 mod card;
 mod coders;
 mod cursor;

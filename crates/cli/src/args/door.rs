@@ -33,7 +33,7 @@ pub(crate) struct PublicArgs {
     /// Address of this host for clients, behind a proxy: `https://example.org/path`
     ///
     /// The agent card names it, and requests with its name and pages of its origin are allowed. The proxy removes the
-    /// path and passes WebSockets on.
+    /// path and passes `WebSocket`s on.
     #[arg(long, value_name = "URL", help_heading = DOOR)]
     pub(crate) public_url: Option<PublicUrl>,
 }

@@ -1,5 +1,6 @@
 //! The A2A door of the real binary, with the agent that needs no network: as a client without any library meets it.
 
+mod artifacts;
 mod bad;
 mod card;
 mod commands;

@@ -21,6 +21,7 @@ use self::switch::Route;
 use self::track::{Over, TrackEvent, Tracks};
 use super::cursor::Cursor;
 use super::frame::Form;
+use super::history::TaskView;
 use super::name;
 use super::service::{Begun, Call, Opening, Prepared, shows_coder};
 use super::stage::Stage;
@@ -137,7 +138,9 @@ impl Connection {
         self.join(session).await?;
         if after.is_some() {
             let task = name::lasting(session.id().as_str()).into();
-            let (gap, cursor) = self.door.a2a.catch_up(&self.door, &stage, &task, self.form, after, epoch).await?;
+            let view = TaskView { spelling: self.form.spelling, history: None, artifacts: false };
+            let form = (self.form, view);
+            let (gap, cursor) = self.door.a2a.catch_up(&self.door, &stage, &task, form, after, epoch).await?;
             self.first = gap.map(|task| Broadcast { cursor, json: &task }.to_string());
             from = cursor;
         }

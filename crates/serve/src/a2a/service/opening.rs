@@ -16,6 +16,7 @@ use super::{Answer, Call, Frames, Service, Stream, message, no_push};
 use crate::a2a::cursor::Cursor;
 use crate::a2a::follow::{Follow, Step};
 use crate::a2a::frame::{Ends, Form};
+use crate::a2a::history::TaskView;
 use crate::a2a::stage::Stage;
 use crate::a2a::{card, keep};
 use crate::error;
@@ -44,6 +45,8 @@ pub(crate) struct Opening {
     /// The task for its client.
     pub(super) task: Arc<str>,
     pub(super) by: ClientRef,
+    /// How the client sees the task.
+    pub(super) view: TaskView,
     pub(super) action: Action,
 }
 
@@ -85,7 +88,7 @@ impl Prepared {
 impl Opening {
     /// Executes the action.
     pub(crate) async fn begin(self, door: &Shared) -> Result<Begun, Error> {
-        let Self { stage, follow, after, form, task, by, action } = self;
+        let Self { stage, follow, after, form, task, by, view, action } = self;
         match action {
             Action::Prompt { prompt, when_busy } => {
                 let prompted = begin_turn(door, &stage, &task, prompt, when_busy, by).await;
@@ -104,7 +107,7 @@ impl Opening {
                 return Ok(Begun::Stream { first: serde_json::to_string(&execution).ok(), after });
             }
             Action::Subscribe(asked) => {
-                let (first, after) = door.a2a.catch_up(door, &stage, &task, form, asked, None).await?;
+                let (first, after) = door.a2a.catch_up(door, &stage, &task, (form, view), asked, None).await?;
                 return Ok(Begun::Stream { first, after });
             }
         }
@@ -200,7 +203,8 @@ impl Service {
 
     /// Executes it without a stream: answers with the task when the turn ends or asks a question, or at once.
     async fn send(&self, door: &Shared, opening: Opening, at_once: bool, history: Option<u32>) -> Result<Sent, Error> {
-        let (stage, form, task) = (opening.stage.clone(), opening.form, opening.task.clone());
+        let (stage, task) = (opening.stage.clone(), opening.task.clone());
+        let view = TaskView { history, ..opening.view };
         let (mut reader, mut follow) = (stage.read(opening.after), opening.follow.clone());
         opening.begin(door).await?;
         // The first frame shows that the message was accepted.
@@ -212,6 +216,6 @@ impl Service {
                 Step::Last => break,
             }
         }
-        self.snapshot(door, &stage, &stage.now(), &task, form.spelling, history).await.map(Sent::Task)
+        self.snapshot(door, &stage, &stage.now(), &task, view).await.map(Sent::Task)
     }
 }
