@@ -1,15 +1,21 @@
-//! Results of a turn as artifacts, where clients look for them that know A2A alone: the final answer and the changed
-//! files. Pure.
+//! Results of a turn as artifacts, where clients look for them that know A2A alone: the final answer, structured output
+//! and the changed files. Pure.
 
 use std::path::Path;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use multitap_a2a::{Artifact, Content, Message, Part};
-use multitap_event::{FileChange, shortened};
+use multitap_event::{FileChange, FileChangeType, shortened};
+use serde_json::Value;
 
 use super::frame::{ToolStatus, ToolView};
 
 /// The id of the artifact with the final answer.
 const ANSWER: &str = "answer";
+/// The id of the artifact with structured output.
+const OUTPUT: &str = "output";
+const JSON: &str = "application/json";
 const DIFF: &str = "text/x-diff";
 const PLAIN: &str = "text/plain";
 /// Most bytes of one text; the status message and the tool calls have the whole.
@@ -22,12 +28,18 @@ const ALL_BYTES: usize = 1024 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct Artifacts {
     made: Vec<Artifact>,
+    /// The agent's output in the form that was asked for.
+    output: Option<Value>,
 }
 
 impl Artifacts {
     /// Another turn begins.
     pub(super) fn clear(&mut self) {
-        self.made.clear();
+        *self = Self::default();
+    }
+
+    pub(super) fn output(&mut self, output: &Value) {
+        self.output = Some(output.clone());
     }
 
     /// Adds the files that a finished call changed.
@@ -59,6 +71,12 @@ impl Artifacts {
             parts,
             ..Artifact::default()
         });
+        let output = self.output.filter(|output| output.to_string().len() <= TEXT_BYTES).map(|output| Artifact {
+            artifact_id: OUTPUT.to_owned(),
+            name: Some("Output".to_owned()),
+            parts: vec![Part { media_type: Some(JSON.to_owned()), ..Part::data(output) }],
+            ..Artifact::default()
+        });
         let mut left = ALL_BYTES;
         let fits = |artifact: &Artifact| {
             let fits = size(artifact) <= left;
@@ -67,22 +85,20 @@ impl Artifacts {
         };
         let mut last: Vec<Artifact> = self.made.into_iter().rev().take(MOST).take_while(fits).collect();
         last.reverse();
-        answer.into_iter().chain(last).collect()
+        answer.into_iter().chain(output).chain(last).collect()
     }
 }
 
-/// The diff of a file, or its new text.
+/// A new file as it is, the diff of a changed one.
 fn part(change: &FileChange) -> Part {
-    let (text, media_type) = match (&change.diff, &change.after) {
-        (Some(diff), _) => (diff.as_str(), DIFF),
-        (None, Some(after)) => (after.as_str(), PLAIN),
-        (None, None) => ("", PLAIN),
+    let is_new = change.change_type == FileChangeType::Created;
+    let (content, media_type) = match (&change.diff, &change.after) {
+        (_, Some(after)) if is_new && after.len() <= TEXT_BYTES => (Content::Raw(BASE64_STANDARD.encode(after)), PLAIN),
+        (Some(diff), _) => (Content::Text(bounded(diff)), DIFF),
+        (None, after) => (Content::Text(bounded(after.as_deref().unwrap_or_default())), PLAIN),
     };
-    Part {
-        filename: Some(file_name(change).to_owned()),
-        media_type: Some(media_type.to_owned()),
-        ..Part::text(bounded(text))
-    }
+    let filename = Some(file_name(change).to_owned());
+    Part { filename, media_type: Some(media_type.to_owned()), ..Part::of(content) }
 }
 
 fn file_name(change: &FileChange) -> &str {
@@ -94,14 +110,14 @@ fn bounded(text: &str) -> String {
     if text.len() <= TEXT_BYTES {
         return text.to_owned();
     }
-    let end = text.floor_char_boundary(TEXT_BYTES);
+    let end = (0..=TEXT_BYTES).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
     format!("{}\n[{} more bytes]", &text[..end], text.len() - end)
 }
 
 fn size(artifact: &Artifact) -> usize {
     let texts = artifact.parts.iter().map(|part| match &part.content {
-        Content::Text(text) => text.len(),
-        Content::Raw(_) | Content::Url(_) | Content::Data(_) => 0,
+        Content::Text(text) | Content::Raw(text) => text.len(),
+        Content::Url(_) | Content::Data(_) => 0,
     });
     texts.sum()
 }
@@ -111,7 +127,7 @@ mod tests {
     use std::sync::Arc;
 
     use multitap_a2a::Map;
-    use multitap_event::{FileChangeType, ToolKind, ToolStarted};
+    use multitap_event::{ToolKind, ToolStarted};
 
     use super::*;
 

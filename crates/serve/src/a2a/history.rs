@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::artifact::Artifacts;
 use super::frame::{Body, Frame, ToolView};
-use super::project::{Projector, RETRACTED};
+use super::project::{Projector, RETRACTED, STRUCTURED_OUTPUT};
 use super::{encode, name};
 
 /// Default and maximum number of messages.
@@ -238,6 +238,10 @@ impl TaskHistory {
                 self.artifacts.clear();
             }
             self.end = Some(LastState { state: frame.scope.state, seq: frame.cursor.seq, at: frame.at });
+        }
+        if let Body::State(change) = &frame.body {
+            let output = change.more.iter().find(|(key, _)| *key == STRUCTURED_OUTPUT);
+            output.iter().for_each(|(_, output)| self.artifacts.output(output));
         }
         match &frame.body {
             Body::Text { text, .. } => {

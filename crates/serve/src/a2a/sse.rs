@@ -111,7 +111,7 @@ async fn send(framing: Framing, mut frames: Stream, chunks: &mpsc::Sender<Bytes>
 
 fn write(text: &mut String, (opening, closing): (&str, &str), form: Form, item: &Item) {
     let json = match item {
-        Item::First(json) => json,
+        Item::First(json) | Item::Artifact(json) => json,
         Item::Frame(frame) => {
             writeln!(text, "id: {}", frame.cursor).ok(); // a String takes everything
             frame.json(form)

@@ -25,10 +25,12 @@ fn the_answer_and_the_changes_of_a_turn_are_artifacts() {
         let done = way.result(http, &Wish::Send(Said::text("proceed_once").task(&task)));
         assert_eq!(state(&done), "completed", "{way:?}: {done:#}");
         let made = artifacts(&done);
-        let [(answer, said), (changes, diff)] = made.as_slice() else { panic!("{way:?}: {done:#}") };
+        let [(answer, said), (changes, _)] = made.as_slice() else { panic!("{way:?}: {done:#}") };
         assert_eq!((answer.as_str(), said), ("answer", &text(&done["status"]["message"])), "{way:?}");
-        assert!(changes.starts_with("changes-") && diff.contains("+hello"), "{way:?}: {diff}");
+        assert!(changes.starts_with("changes-"), "{way:?}: {changes}");
         assert_eq!(done["artifacts"][1]["name"], "a.txt", "{way:?}");
+        let file = done["artifacts"][1]["parts"][0].to_string();
+        assert!(file.contains("aGVsbG8K") && file.contains("a.txt"), "{way:?}: a new file as it is: {file}");
         // However the task is looked at, and after a restart too.
         assert_eq!(artifacts(&way.result(http, &Wish::Get(task.clone(), Some(0)))), made, "{way:?}");
         if way != Way::Rpc03 {
@@ -43,6 +45,35 @@ fn the_answer_and_the_changes_of_a_turn_are_artifacts() {
     let served = scene.a2a(&[]);
     let stored = served.task(last.as_str().unwrap());
     assert_eq!(artifacts(&stored).len(), 2, "{stored:#}");
+    served.stop(&scene);
+}
+
+/// A stream of 1.0 ends with them. One of 0.3 has none: its clients join messages and artifacts to one answer.
+#[test]
+fn a_stream_of_1_0_has_the_results_before_its_last_frame() {
+    let scene = Scene::bare();
+    let served = scene.a2a(&["--approval-mode", "auto-all"]);
+    std::fs::write(scene.scratch.path("a.txt"), "one\n").unwrap();
+    for (way, turn) in [(Way::Rpc10, "edit a.txt: one => two"), (Way::Rest10, "edit a.txt: two => three")] {
+        let items = way.stream(&served.http, &Wish::Stream(Said::text(turn)));
+        let [.., answer, changes, last] = items.as_slice() else { panic!("{items:#?}") };
+        assert_eq!(last.state(), "completed", "{way:?}");
+        for item in [answer, changes] {
+            assert_eq!((item.cursor.as_str(), &item.json["lastChunk"]), ("", &json!(true)), "{way:?}: {item:#?}");
+        }
+        assert_eq!(answer.json["artifact"]["artifactId"], "answer", "{way:?}");
+        let diff = text(&changes.json["artifact"]);
+        assert!(diff.contains("-") && diff.contains("+t"), "{way:?}: {diff}");
+        assert_eq!(changes.json["artifact"]["parts"][0]["mediaType"], "text/x-diff");
+        let others = &items[..items.len() - 3];
+        assert!(others.iter().all(|item| item.json.get("artifact").is_none()), "{items:#?}");
+    }
+    for way in [Way::Rpc03, Way::Rest03] {
+        let items = way.stream(&served.http, &Wish::Stream(Said::text("hello")));
+        assert!(items.iter().all(|item| item.json.get("artifact").is_none()), "{way:?}: {items:#?}");
+    }
+    let items = Way::Rest10.stream(&served.http, &Wish::Stream(Said::text("fail on purpose")));
+    assert!(items.iter().all(|item| item.json.get("artifact").is_none()), "{items:#?}");
     served.stop(&scene);
 }
 

@@ -110,6 +110,8 @@ impl Service {
                         asked = None;
                     }
                 }
+                // A command has no results of its own.
+                Item::Artifact(_) => {}
                 Item::Failed(error) => return Err(error),
             }
         }

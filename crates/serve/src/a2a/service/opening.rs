@@ -7,18 +7,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_a2a::devtool::{CommandExecution, CommandStatus};
-use multitap_a2a::{Error, Request, Sent};
+use multitap_a2a::{Dialect, Error, Request, Sent};
 use multitap_event::{AgentError, ClientRef, Decide, Prompt};
 use multitap_hub::{Refusal, WhenBusy};
 
 use super::command::{awaited_confirmation, not_started};
-use super::{Answer, Call, Frames, Service, Stream, message, no_push};
+use super::{Answer, Call, Frames, Service, Stream, TurnResults, message, no_push};
 use crate::a2a::cursor::Cursor;
 use crate::a2a::follow::{Follow, Step};
 use crate::a2a::frame::{Ends, Form};
 use crate::a2a::history::TaskView;
 use crate::a2a::stage::Stage;
-use crate::a2a::{card, keep};
+use crate::a2a::{card, keep, name};
 use crate::error;
 use crate::http::Shared;
 
@@ -86,6 +86,23 @@ impl Prepared {
 }
 
 impl Opening {
+    /// The results of its turn, if its stream has them as artifacts. Clients of 0.3, such as Gemini CLI, join messages
+    /// and artifacts of a stream to one answer, which would have its text twice.
+    fn results(&self, door: &Shared) -> Option<TurnResults> {
+        let is_turn = match self.action {
+            Action::Prompt { .. } | Action::Decide(_) => true,
+            Action::Subscribe(_) => name::is_own_task(&self.task),
+            Action::Command { .. } => false,
+        };
+        let has_them = self.view.artifacts && is_turn && self.form.dialect() == Dialect::V1_0;
+        has_them.then(|| TurnResults {
+            door: door.clone(),
+            stage: self.stage.clone(),
+            task: self.task.clone(),
+            view: self.view,
+        })
+    }
+
     /// Executes the action.
     pub(crate) async fn begin(self, door: &Shared) -> Result<Begun, Error> {
         let Self { stage, follow, after, form, task, by, view, action } = self;
@@ -192,12 +209,13 @@ impl Service {
             Prepared::Frames(opening) => opening,
         };
         let (stage, follow, form) = (opening.stage.clone(), opening.follow.clone(), opening.form);
+        let results = opening.results(door);
         let is_command = matches!(opening.action, Action::Command { .. });
         let (first, after) = match opening.begin(door).await? {
             Begun::Result(result) => return Ok(Answer::Result(result)),
             Begun::Stream { first, after } => (first, after),
         };
-        let stream = Stream::new(first, Frames::Live(stage.read(after)), follow, form);
+        let stream = Stream::new(first, Frames::Live(stage.read(after)), follow, form).with_results(results);
         Ok(if is_command { Answer::Command(stream) } else { Answer::Stream(stream) })
     }
 
