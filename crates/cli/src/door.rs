@@ -9,7 +9,8 @@ use multitap_event::{AgentCommand, ClientRef, ClientRole, SessionId};
 use multitap_hub::{Journal, Refusal, Session, SessionRecord};
 use multitap_process::{Connector, LocalConnection, connectors, is_of_agent};
 use multitap_serve::{
-    Access, DoorConfig, DoorError, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity, Scheme, Tokens, Wanted,
+    Access, CardVersions, DoorConfig, DoorError, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity, Scheme,
+    Tokens, Wanted,
 };
 
 use crate::args::{AccessArgs, DoorArgs, PublicArgs};
@@ -146,6 +147,7 @@ pub(crate) fn config(
         extension_required: settings.a2a.extension_required,
         remote_agents: remote_agents::names(settings),
         public_url: public.public_url.clone(),
+        card: CardVersions::Hybrid,
     })
 }
 

@@ -52,6 +52,16 @@ pub struct DoorConfig {
     pub remote_agents: Vec<String>,
     /// The address in the card, behind a proxy. Its name and its pages are allowed.
     pub public_url: Option<PublicUrl>,
+    pub card: CardVersions,
+}
+
+/// The versions in the card for a client that names none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CardVersions {
+    #[default]
+    Hybrid,
+    /// Clients of 0.3 cannot read it. For suites of 1.0 that accept no other field.
+    V1_0,
 }
 
 /// A service behind the same guard as sessions.
@@ -170,6 +180,7 @@ pub(crate) struct About {
     pub(crate) url: String,
     /// The address in the card, whatever name a client used.
     pub(crate) public_url: Option<PublicUrl>,
+    pub(crate) card: CardVersions,
     pub(crate) extension_required: bool,
     pub(crate) remote_agents: Vec<String>,
 }
@@ -177,7 +188,8 @@ pub(crate) struct About {
 impl About {
     /// A door that other machines cannot reach.
     fn private(url: String) -> Self {
-        Self { url, public_url: None, extension_required: false, remote_agents: Vec::new() }
+        let card = CardVersions::Hybrid;
+        Self { url, public_url: None, card, extension_required: false, remote_agents: Vec::new() }
     }
 }
 
@@ -214,6 +226,7 @@ impl OpenDoor {
         let about = About {
             url: url.clone(),
             public_url: config.public_url,
+            card: config.card,
             extension_required: config.extension_required,
             remote_agents: config.remote_agents,
         };

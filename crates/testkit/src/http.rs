@@ -24,6 +24,11 @@ impl HttpClient {
         Self { port, headers: Vec::new() }
     }
 
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// A copy of the client with one more header on every request. It replaces an earlier one of that name.
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::encode::OURS;
 use super::head::{Params, RequestHead};
-use crate::http::{Shared, problem};
+use crate::http::{CardVersions, Shared, problem};
 
 const NAME: &str = "Multitap";
 /// The WebSocket as a binding of its own: one JSON-RPC object a frame.
@@ -22,7 +22,10 @@ const CACHE: &str = "public, max-age=300";
 /// `GET /.well-known/agent-card.json`: the fields of both versions, unless the client names one.
 pub(crate) async fn card(State(door): State<Shared>, Query(params): Query<Params>, headers: HeaderMap) -> Response {
     let form = match (RequestHead { headers: &headers, params: &params }).version() {
-        Ok(None) => Form::Hybrid,
+        Ok(None) => match door.about.card {
+            CardVersions::Hybrid => Form::Hybrid,
+            CardVersions::V1_0 => Form::V1_0,
+        },
         Ok(Some(dialect)) => form_of(dialect.into()),
         Err(error) => return problem(StatusCode::BAD_REQUEST, &error.message),
     };
