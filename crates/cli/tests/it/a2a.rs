@@ -13,6 +13,7 @@ mod resume;
 mod rights;
 mod settings;
 mod settled;
+mod tck;
 mod turn;
 mod way;
 
