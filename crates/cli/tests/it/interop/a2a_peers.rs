@@ -16,15 +16,15 @@ const JSON_RPC: &str = "JSONRPC";
 const HTTP_JSON: &str = "HTTP+JSON";
 
 /// A door that is open.
-struct Door {
-    url: String,
+pub(super) struct Door {
+    pub(super) url: String,
     scratch: Scratch,
     // Ends with the test.
     _server: Live,
 }
 
 impl Door {
-    fn open() -> Self {
+    pub(super) fn open() -> Self {
         let mut scratch = Scratch::without_model().unwrap();
         scratch.set("MULTITAP_HOME", scratch.root().join("multitap"));
         let mut command = scratch.command(MULTITAP);
