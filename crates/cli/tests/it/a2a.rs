@@ -5,6 +5,7 @@ mod bad;
 mod card;
 mod commands;
 mod core;
+mod docs;
 mod edited;
 mod queue;
 mod rest;
