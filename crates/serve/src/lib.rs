@@ -17,4 +17,4 @@ mod ws;
 pub use acp::serve_stdio;
 pub use guard::{Access, AccessError, BadToken, Caller, SUBPROTOCOL, Scheme, TokenError, Tokens};
 pub use host::{Host, Hosted, Opened, Peer, PeerIdentity, Wanted};
-pub use http::{DoorConfig, DoorError, Limits, OpenDoor, ServiceConfig};
+pub use http::{CardVersions, DoorConfig, DoorError, InvalidPublicUrl, Limits, OpenDoor, PublicUrl, ServiceConfig};

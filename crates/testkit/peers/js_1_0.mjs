@@ -6,7 +6,8 @@ import { serve } from './lines.mjs';
 
 const require = createRequire(`${process.argv[2]}/package.json`);
 const { ClientFactory, ClientFactoryOptions, ServiceParameters, withA2AExtensions } = require('@a2a-js/sdk/client');
-const { AgentCard, Message, SendMessageRequest, StreamResponse, Task } = require('@a2a-js/sdk');
+const { AgentCard, ListTasksRequest, ListTasksResponse, Message, SendMessageRequest, StreamResponse, Task } =
+  require('@a2a-js/sdk');
 
 let client;
 let extensions;
@@ -45,6 +46,10 @@ await serve({
     Task.toJSON(await client.getTask({ tenant: '', id: taskId, historyLength }, options(signal))),
   cancel: async ({ taskId }, _event, signal) =>
     Task.toJSON(await client.cancelTask({ tenant: '', id: taskId, metadata: undefined }, options(signal))),
+  list: async ({ contextId }, _event, signal) =>
+    ListTasksResponse.toJSON(
+      await client.listTasks(ListTasksRequest.fromJSON({ contextId, includeArtifacts: true }), options(signal)),
+    ),
   resubscribe: ({ taskId }, event, signal) =>
     tell(client.resubscribeTask({ tenant: '', id: taskId }, options(signal)), event),
 });

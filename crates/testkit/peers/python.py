@@ -5,7 +5,9 @@ import uuid
 
 from a2a.client import ClientCallContext, ClientConfig, create_client
 from a2a.client.service_parameters import ServiceParametersFactory, with_a2a_extensions
-from a2a.types.a2a_pb2 import CancelTaskRequest, GetTaskRequest, SendMessageRequest, SubscribeToTaskRequest
+from a2a.types.a2a_pb2 import (
+    CancelTaskRequest, GetTaskRequest, ListTasksRequest, SendMessageRequest, SubscribeToTaskRequest,
+)
 from google.protobuf.json_format import MessageToDict, ParseDict
 from lines import serve
 
@@ -63,6 +65,10 @@ class Peer:
     async def cancel(self, command, _tell):
         asked = CancelTaskRequest(id=command['taskId'])
         return MessageToDict(await self.plain.cancel_task(asked, context=self.context()))
+
+    async def list(self, command, _tell):
+        asked = ListTasksRequest(context_id=command['contextId'], include_artifacts=True)
+        return MessageToDict(await self.plain.list_tasks(asked, context=self.context()))
 
     async def resubscribe(self, command, tell):
         asked = SubscribeToTaskRequest(id=command['taskId'])

@@ -9,7 +9,9 @@ use multitap_event::{
     SessionId, SessionStart, TextChunk, Timestamp, TurnEnd, TurnStatus, link,
 };
 use multitap_hub::{Filter, Hub, Journal, Launch, Launching, Linger, Open, Refusal, Session, SessionRecord, Which};
-use multitap_serve::{Access, DoorConfig, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity, Wanted};
+use multitap_serve::{
+    Access, CardVersions, DoorConfig, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity, Wanted,
+};
 use multitap_store::Store;
 use tokio_util::task::TaskTracker;
 
@@ -37,6 +39,8 @@ pub(crate) async fn run(folder: Option<&str>) -> Outcome<()> {
         limits: Limits::default(),
         extension_required: false,
         remote_agents: Vec::new(),
+        public_url: None,
+        card: CardVersions::Hybrid,
     };
     let door = OpenDoor::open(config, host).await?;
     println!("{}", door.url());

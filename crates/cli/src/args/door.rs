@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use multitap_serve::PublicUrl;
 
 pub(super) const DOOR: &str = "Network";
 
@@ -26,6 +27,17 @@ pub(crate) struct AccessArgs {
     pub(crate) allow_origin: Vec<String>,
 }
 
+/// The address behind a proxy.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct PublicArgs {
+    /// Address of this host for clients, behind a proxy: `https://example.org/path`
+    ///
+    /// The agent card names it, and requests with its name and pages of its origin are allowed. The proxy removes the
+    /// path and passes `WebSocket`s on.
+    #[arg(long, value_name = "URL", help_heading = DOOR)]
+    pub(crate) public_url: Option<PublicUrl>,
+}
+
 /// The door of a single session.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DoorArgs {
@@ -43,6 +55,9 @@ pub(crate) struct DoorArgs {
 
     #[command(flatten)]
     pub(crate) access: AccessArgs,
+
+    #[command(flatten)]
+    pub(crate) public: PublicArgs,
 }
 
 impl DoorArgs {
@@ -59,6 +74,7 @@ impl DoorArgs {
             (access.token_file.is_some(), "--token-file"),
             (!access.allow_host.is_empty(), "--allow-host"),
             (!access.allow_origin.is_empty(), "--allow-origin"),
+            (self.public.public_url.is_some(), "--public-url"),
         ];
         given.into_iter().find(|(given, _)| *given).map(|(_, name)| name)
     }

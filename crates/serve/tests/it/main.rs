@@ -9,5 +9,8 @@ mod live;
 mod lost;
 mod peers;
 mod scene;
+mod sut;
+#[path = "../../examples/a2a_sut/host.rs"]
+mod sut_host;
 mod tasks;
 mod ws;
