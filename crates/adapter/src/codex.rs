@@ -20,6 +20,7 @@ mod sandbox;
 mod session;
 mod settings;
 mod stored;
+mod thinking;
 mod threads;
 mod todo;
 mod tools;

@@ -173,6 +173,7 @@ pub(crate) struct RunArgs {
     ///   {"type":"setMode","mode":…}
     ///   {"type":"setModel","model":…}
     ///   {"type":"setThinking","tokens"?:…}
+    ///   {"type":"setThinkingLevel","level":…}
     ///   {"type":"query","what":"commands"|"models"|"mcpStatus"|"account"|"context"}
     ///   {"type":"withdraw","promptId":…}
     ///   {"type":"revoke","ruleId":…}

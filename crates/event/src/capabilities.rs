@@ -28,6 +28,10 @@ pub struct AgentCapabilities {
     pub commands: Option<Vec<AgentCommand>>,
     /// The models it can be switched to.
     pub models: Option<Vec<AgentModel>>,
+    /// The levels of thinking (effort) that the agent can be set to with its model, in its own words; empty if there are
+    /// none.
+    pub thinking_levels: Option<Vec<String>>,
+    pub thinking_level: Option<String>,
     /// The agent's own description of itself, in its own words. Nothing in Multitap depends on it.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub data: Map<String, Value>,
@@ -45,8 +49,19 @@ impl AgentCapabilities {
 
     /// Applies the changes of a later event. The agent's own description is dropped, because it can be large.
     pub fn update(&mut self, later: &Self) {
-        let Self { agent_name, model, images, steering, modes, stores_empty_conversations, commands, models, data: _ } =
-            later;
+        let Self {
+            agent_name,
+            model,
+            images,
+            steering,
+            modes,
+            stores_empty_conversations,
+            commands,
+            models,
+            thinking_levels,
+            thinking_level,
+            data: _,
+        } = later;
         fn replace<T: Clone>(known: &mut Option<T>, later: &Option<T>) {
             if later.is_some() {
                 known.clone_from(later);
@@ -60,6 +75,8 @@ impl AgentCapabilities {
         replace(&mut self.stores_empty_conversations, stores_empty_conversations);
         replace(&mut self.commands, commands);
         replace(&mut self.models, models);
+        replace(&mut self.thinking_levels, thinking_levels);
+        replace(&mut self.thinking_level, thinking_level);
     }
 }
 

@@ -37,6 +37,11 @@ pub enum Command {
     SetThinking {
         tokens: Option<u32>,
     },
+    /// Set how thoroughly the agent thinks, to one of the levels that it offers. It answers with `capabilities`, or with
+    /// an `error` whose `refusedSetting` is `thinking`.
+    SetThinkingLevel {
+        level: String,
+    },
     /// Ask the agent about itself; the answer is a `system` event of that subtype.
     Query {
         what: Query,

@@ -59,19 +59,16 @@ fn converted(note: &SystemNote) -> Option<EventKind> {
             })
         }
         "init" | "capabilities" => EventKind::Capabilities(AgentCapabilities {
-            agent_name: None,
             model: text("model"),
             images: images(&note.data),
-            steering: None,
             modes: modes(&note.data),
             // Only the built-in agent wrote these.
             stores_empty_conversations: ["tools", "model", "cwd"]
                 .into_iter()
                 .eq(note.data.keys().map(String::as_str))
                 .then_some(true),
-            commands: None,
-            models: None,
             data: note.data.clone(),
+            ..AgentCapabilities::default()
         }),
         _ => return None,
     })

@@ -310,6 +310,11 @@ impl Session {
         self.call(SessionCall::SetThinking { tokens }, by).await.map(drop)
     }
 
+    /// Sets how thoroughly the agent thinks, to one of its levels.
+    pub async fn set_thinking_level(&self, level: impl Into<String>, by: ClientRef) -> Result<(), Refusal> {
+        self.call(SessionCall::SetThinkingLevel { level: level.into() }, by).await.map(drop)
+    }
+
     /// Asks the agent about itself; the answer is a `system` event.
     pub async fn query(&self, what: Query, by: ClientRef) -> Result<(), Refusal> {
         self.call(SessionCall::Query { what }, by).await.map(drop)

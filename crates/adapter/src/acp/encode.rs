@@ -47,6 +47,13 @@ impl AcpCodec {
                 let refused = self.emit.refused(unsupported.to_string()).about(Setting::Thinking);
                 out.events.push(EventKind::Error(refused));
             }
+            Command::SetThinkingLevel { level } => match self.ask_thinking(&level) {
+                Ok(line) => out.lines.push(line),
+                Err(unsupported) => {
+                    let refused = self.emit.refused(unsupported.to_string()).refusing(Setting::Thinking, level);
+                    out.events.push(EventKind::Error(refused));
+                }
+            },
             Command::Query { what } => self.query(what, out),
         }
     }

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::decode::AcpCodec;
 use super::rpc::{self, AgentRequest};
+use super::session::THINKING;
 use super::wire::RpcError;
 use crate::codec::Step;
 use crate::emit::SessionMode;
@@ -227,6 +228,14 @@ impl AcpCodec {
         };
         self.session.asked_models.ask(model);
         Ok(self.send_request(AgentRequest::Model(model.to_owned()), method, params))
+    }
+
+    pub(super) fn ask_thinking(&mut self, level: &str) -> Result<String, Unsupported> {
+        let Some(option) = self.session.option(THINKING).string("id") else {
+            return Err(self.emit.unsupported(format!("thinking level {level}"), "it offers no choice of levels"));
+        };
+        let params = json!({ "sessionId": self.emit.session.native_id, "configId": option, "value": level });
+        Ok(self.send_request(AgentRequest::Thinking(level.to_owned()), "session/set_config_option", params))
     }
 
     /// The agent refused a request during opening: the session cannot begin.

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::decode::{AcpCodec, note};
 use super::open::{is_not_found, said};
 use super::rpc::{self, AgentRequest};
+use super::session::thinking_event;
 use super::wire::RpcError;
 use crate::codec::Step;
 use crate::json::{JsonFields as _, one};
@@ -29,6 +30,14 @@ impl AcpCodec {
                 self.options_changed(&result, out);
                 self.model_is(&model, out);
                 self.wish_granted(out);
+            }
+            Some(AgentRequest::Thinking(_)) => {
+                let before = self.session.thinking();
+                self.options_changed(&result, out);
+                if self.session.thinking() == before {
+                    // It was in that level already.
+                    out.events.push(thinking_event(before));
+                }
             }
             Some(AgentRequest::Prompt) => {
                 self.under_way(out);
@@ -85,6 +94,7 @@ impl AcpCodec {
                         self.session.asked_models.answered(&model);
                         refused = refused.refusing(Setting::Model, model);
                     }
+                    Some(AgentRequest::Thinking(level)) => refused = refused.refusing(Setting::Thinking, level),
                     _ => {}
                 }
                 out.events.push(EventKind::Error(refused));

@@ -25,6 +25,7 @@ pub(super) enum AgentRequest {
     },
     Mode(String),
     Model(String),
+    Thinking(String),
     Prompt,
 }
 
@@ -40,6 +41,7 @@ impl AgentRequest {
             Self::Fence { .. } => "a question about nothing".to_owned(),
             Self::Mode(mode) => format!("mode '{mode}'"),
             Self::Model(model) => format!("model '{model}'"),
+            Self::Thinking(level) => format!("thinking level '{level}'"),
             Self::Prompt => "the prompt".to_owned(),
         }
     }

@@ -15,6 +15,8 @@ use crate::json::{JsonFields as _, one, present};
 
 /// The value of `transport` in `sessionStarted`.
 pub(super) const TRANSPORT: &str = "acp";
+/// The category of the option for the level of thinking.
+pub(super) const THINKING: &str = "thought_level";
 
 /// The settings with which a session is to begin.
 #[derive(Debug)]
@@ -91,12 +93,25 @@ impl Session {
         choices(self.option("mode").list("options")).iter().filter_map(|choice| choice.string("value")).collect()
     }
 
+    /// The levels of thinking that the agent offers, and the current one; none if it has no such option.
+    pub(super) fn thinking(&self) -> (Vec<String>, Option<String>) {
+        let option = self.option(THINKING);
+        let levels = choices(option.list("options")).iter().filter_map(|choice| choice.string("value")).collect();
+        (levels, option.string("currentValue"))
+    }
+
     /// The models that the agent offers, as models or as an option; `None` if it lists none.
     pub(super) fn offered_models(&self) -> Option<Vec<AgentModel>> {
         let own = self.reported.field("models").field("availableModels");
         let listed = own.or(self.option("model").field("options"))?.as_array()?;
         Some(models(&choices(listed)))
     }
+}
+
+/// The levels of thinking, as the agent has them now.
+pub(super) fn thinking_event((levels, level): (Vec<String>, Option<String>)) -> EventKind {
+    let (thinking_levels, thinking_level) = (Some(levels), level);
+    EventKind::Capabilities(AgentCapabilities { thinking_levels, thinking_level, ..AgentCapabilities::default() })
 }
 
 /// The values of an option, which may be grouped.
@@ -157,6 +172,7 @@ impl AcpCodec {
             data.extend(facts.model.clone().map(|model| ("model".to_owned(), model.into())));
             let info = session.reported.field("agentInfo");
             let lists_modes = session.reported.contains_key("modes") || session.option("mode").is_some();
+            let thinking = session.option(THINKING).map(|_| session.thinking());
             let reports_abilities = session.reported.contains_key("agentCapabilities");
             out.events.push(EventKind::Capabilities(AgentCapabilities {
                 agent_name: info.string("title").or(info.string("name")),
@@ -167,6 +183,8 @@ impl AcpCodec {
                 stores_empty_conversations: None,
                 commands: session.reported.get("commands").map(|_| commands(session.reported.list("commands"))),
                 models: session.offered_models(),
+                thinking_levels: thinking.as_ref().map(|(levels, _)| levels.clone()),
+                thinking_level: thinking.and_then(|(_, level)| level),
                 data,
             }));
         }
@@ -239,12 +257,17 @@ impl AcpCodec {
     /// The agent sent all its settings with their current values.
     pub(super) fn options_changed(&mut self, raw: &Value, out: &mut Step) {
         let before = self.session.reported.get("configOptions").cloned();
+        let thinking = self.session.thinking();
         let (mode, model) = self.learn(raw);
         if let Some(mode) = mode {
             self.mode_is(&mode, out);
         }
         if let Some(model) = model {
             self.model_is(&model, out);
+        }
+        let now = self.session.thinking();
+        if now != thinking {
+            self.report_later(thinking_event(now), out);
         }
         let now = self.session.reported.get("configOptions");
         if let Some(options) = now.filter(|now| before.as_ref() != Some(*now)).cloned() {

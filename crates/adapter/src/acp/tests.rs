@@ -272,6 +272,24 @@ fn modes_models_and_questions_about_the_agent() {
     insta::assert_snapshot!(play.story);
 }
 
+/// The level of thinking is an option of the agent, if it has one.
+#[test]
+fn the_level_of_thinking_is_an_option_of_the_agent() {
+    let mut play = Play::open();
+    let set = |level: &str| Command::SetThinkingLevel { level: level.to_owned() };
+    let effort = |current: &str| {
+        json!([{ "id": "effort", "category": "thought_level", "currentValue": current, "options": [
+            { "value": "low", "name": "Low" }, { "value": "high", "name": "High" },
+        ] }])
+    };
+    play.command(set("high"));
+    play.update(&json!({ "sessionUpdate": "config_option_update", "configOptions": effort("low") }));
+    play.command(set("high")).agent(&json!({ "id": 3, "result": { "configOptions": effort("high") } }));
+    play.command(set("high")).agent(&json!({ "id": 4, "result": { "configOptions": effort("high") } }));
+    play.command(set("low")).agent(&json!({ "id": 5, "error": { "code": -32603, "message": "not now" } }));
+    insta::assert_snapshot!(play.story);
+}
+
 #[test]
 fn a_reply_of_nothing_is_a_reply() {
     let mut resumed =

@@ -36,6 +36,10 @@ impl ClaudeCodec {
             }
             Command::SetModel { model } => out.lines.push(self.send_request(AgentRequest::Model(model))),
             Command::SetThinking { tokens } => out.lines.push(self.send_request(AgentRequest::Thinking(tokens))),
+            Command::SetThinkingLevel { level } => {
+                let why = "claude cannot change its thinking level while it runs: set a limit of tokens";
+                out.events.push(EventKind::Error(self.emit.refused(why).refusing(Setting::Thinking, level)));
+            }
             Command::Query { what } => self.query(what, out),
         }
     }

@@ -18,6 +18,7 @@ use super::sandbox::OwnSandbox;
 use super::session::mode_of;
 use super::settings::Settings;
 use super::stored::Twins;
+use super::thinking::Thinking;
 use super::threads::Threads;
 use super::todo::Todos;
 use super::tools;
@@ -49,6 +50,7 @@ pub struct CodexCodec {
     pub(super) changed: Changed,
     /// Changed settings sent with the last turn, until Codex accepts it.
     pub(super) sent: Changed,
+    pub(super) thinking: Thinking,
     /// The sandbox that Codex says it uses.
     pub(super) sandbox: Option<Value>,
     /// Notices from before the session began.
@@ -73,6 +75,7 @@ pub struct CodexCodec {
 pub(super) struct Changed {
     pub(super) model: bool,
     pub(super) rules: bool,
+    pub(super) thinking: bool,
 }
 
 impl fmt::Debug for CodexCodec {
@@ -93,6 +96,7 @@ impl CodexCodec {
             own_sandbox: OwnSandbox::Unknown,
             changed: Changed::default(),
             sent: Changed::default(),
+            thinking: Thinking::default(),
             sandbox: None,
             held: Vec::new(),
             threads: Threads::default(),

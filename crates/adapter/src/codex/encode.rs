@@ -30,12 +30,16 @@ impl CodexCodec {
             Command::SetModel { model } => {
                 self.settings.model = Some(model.clone());
                 self.changed.model = true;
+                // Whoever hears of the new model knows its levels.
+                self.emit.session.model = Some(model.clone());
+                self.thinking_of_new_model(out);
                 self.emit.session.model_chosen(model, out);
             }
             Command::SetThinking { .. } => {
                 let why = "codex does not support a limit for thinking: it has effort levels instead";
                 out.events.push(EventKind::Error(self.emit.refused(why).about(Setting::Thinking)));
             }
+            Command::SetThinkingLevel { level } => self.set_thinking_level(level, out),
             Command::Query { what } => self.query(what, out),
         }
     }
@@ -86,6 +90,9 @@ impl CodexCodec {
         self.sent = changed;
         if changed.model {
             add("model", self.settings.model.clone().map(Value::String));
+        }
+        if changed.thinking {
+            add("effort", self.thinking.level.clone().map(Value::String));
         }
         if changed.rules {
             add("approvalPolicy", self.settings.rules.policy.clone().map(Value::String));

@@ -1,6 +1,8 @@
 //! Our requests to the app-server, and its answers.
 
-use multitap_event::{AgentError, AgentErrorKind, AgentType, EventKind, Prompt, Query, Resume, Timestamp};
+use multitap_event::{
+    AgentCapabilities, AgentError, AgentErrorKind, AgentType, EventKind, Prompt, Query, Resume, Timestamp,
+};
 use serde_json::{Value, json};
 
 use super::decode::{APP_SERVER, Changed, CodexCodec};
@@ -8,7 +10,7 @@ use super::notice::note;
 use super::sandbox::OwnSandbox;
 use super::wire::{Fields, Reply, ReplyError};
 use crate::codec::Step;
-use crate::emit::{commands_event, models, models_event};
+use crate::emit::{commands_event, models};
 use crate::json::{JsonFields as _, one};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,7 +105,7 @@ impl CodexCodec {
                 self.sent = Changed::default();
                 self.announce_turn(result.fields("turn").text("id"));
             }
-            Some(AgentRequest::Query(what)) => out.events.push(reported(what, result)),
+            Some(AgentRequest::Query(what)) => out.events.push(self.reported(what, result)),
             Some(AgentRequest::Steer(Steered::Feedback { then })) => out.lines.push(then),
             Some(AgentRequest::Steer(Steered::Prompt(_)) | AgentRequest::Interrupt) => {}
             None if result.is_empty() => {}
@@ -135,6 +137,7 @@ impl CodexCodec {
                 let sent = std::mem::take(&mut self.sent);
                 self.changed.model |= sent.model;
                 self.changed.rules |= sent.rules;
+                self.changed.thinking |= sent.thinking;
                 self.turn_refused(refused, now, out);
             }
             // The turn ended just before, as requested.
@@ -180,6 +183,22 @@ impl CodexCodec {
         out.lines.push(self.send_request(AgentRequest::Open, method, params));
     }
 
+    /// The answer to a question about Codex itself.
+    fn reported(&mut self, what: Query, result: Fields) -> EventKind {
+        let data = match what {
+            Query::Models => {
+                let list = result.list("data");
+                self.thinking.listed(list);
+                let levels = self.thinking_levels();
+                return EventKind::Capabilities(AgentCapabilities { models: Some(models(list)), ..levels });
+            }
+            Query::Commands => return commands_event(&commands(&result)),
+            Query::McpStatus => one("mcpServers", result.list("data")),
+            Query::Account | Query::Context => result.0,
+        };
+        note(what.word(), None, data)
+    }
+
     fn opened(&mut self, reply: &Fields, out: &mut Step) {
         if let Some(id) = reply.fields("thread").text("id") {
             self.threads.ours_is(id);
@@ -204,17 +223,6 @@ fn guess(result: &Fields) -> Option<AgentRequest> {
     } else {
         None
     }
-}
-
-/// The answer to a question about Codex itself.
-fn reported(what: Query, result: Fields) -> EventKind {
-    let data = match what {
-        Query::Models => return models_event(models(result.list("data"))),
-        Query::Commands => return commands_event(&commands(&result)),
-        Query::McpStatus => one("mcpServers", result.list("data")),
-        Query::Account | Query::Context => result.0,
-    };
-    note(what.word(), None, data)
 }
 
 /// Slash commands that we carry out, then the skills, which are named in a prompt with a `$`.

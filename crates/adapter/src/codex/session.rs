@@ -23,6 +23,7 @@ impl CodexCodec {
         let thread = reply.fields("thread");
         self.sandbox = reply.field("sandbox").cloned().or(self.sandbox.take());
         let model = reply.string("model").or_else(|| thread.string("model"));
+        self.thinking.level = reply.string("reasoningEffort").or(self.thinking.level.take());
         let policy = reply.field("approvalPolicy").map(policy_word);
         let id = thread.string("id").or_else(|| thread.string("sessionId"));
         let facts = &mut self.emit.session;

@@ -104,6 +104,10 @@ impl StreamCodec {
                 let why = unsupported("a limit for thinking", "it has no such option").to_string();
                 out.events.push(EventKind::Error(self.emit.refused(why).about(Setting::Thinking)));
             }
+            Command::SetThinkingLevel { level } => {
+                let why = unsupported("a thinking level", "it has no such option").to_string();
+                out.events.push(EventKind::Error(self.emit.refused(why).refusing(Setting::Thinking, level)));
+            }
             Command::Query { what } => {
                 let setting = format!("a question about its {}", what.word());
                 self.emit.refuse(unsupported(setting, "without ACP it does not report this").to_string(), out);

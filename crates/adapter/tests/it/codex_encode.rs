@@ -10,7 +10,7 @@ use std::time::Duration;
 use multitap_adapter::{Codec as _, CodexCodec, Files, Step};
 use multitap_event::{
     AgentKind, ApprovalMode, Command, EventKind, Image, McpReach, McpServer, Mode, PermissionPath, Prompt, Query,
-    Resume, SandboxMode, SessionConfig,
+    Resume, SandboxMode, SessionConfig, Setting,
 };
 use serde_json::{Value, json};
 
@@ -203,6 +203,66 @@ fn commands_become_lines() {
         send(Command::Query { what });
     }
     insta::assert_snapshot!(steps.join("\n---\n"));
+}
+
+/// Each model has its levels of thinking. The one that is chosen goes with the next turn.
+#[test]
+fn the_level_of_thinking_is_one_of_the_model() {
+    let mut codec = opened(&config());
+    let set = |codec: &mut CodexCodec, level: &str| {
+        let step = codec.encode(Command::SetThinkingLevel { level: level.to_owned() }, now());
+        assert!(step.lines.is_empty(), "{step:?}");
+        thinking(&step)
+    };
+    assert_eq!(set(&mut codec, "high"), ["codex has not reported thinking levels of its model"]);
+    let asked = codec.encode(Command::Query { what: Query::Models }, now());
+    let id = serde_json::from_str::<Value>(&asked.lines[0]).unwrap()["id"].clone();
+    let efforts = |levels: &[&str]| -> Vec<Value> {
+        levels.iter().map(|level| json!({ "reasoningEffort": level, "description": "" })).collect()
+    };
+    let models = json!([
+        { "id": "large", "supportedReasoningEfforts": efforts(&["low", "high"]), "defaultReasoningEffort": "low" },
+        { "id": "small", "supportedReasoningEfforts": efforts(&["low"]), "defaultReasoningEffort": "low" },
+        { "id": "none" },
+    ]);
+    codec.decode(&json!({ "id": id, "result": { "data": models } }).to_string(), now());
+    let model = |codec: &mut CodexCodec, model: &str| {
+        thinking(&codec.encode(Command::SetModel { model: model.to_owned() }, now()))
+    };
+    assert_eq!(model(&mut codec, "large"), ["low, high: low"]);
+    assert_eq!(set(&mut codec, "ultra"), ["codex has no thinking level 'ultra': its model knows low, high"]);
+    assert_eq!(set(&mut codec, "high"), ["low, high: high"]);
+    let turn = |codec: &mut CodexCodec| -> Value {
+        let step = codec.encode(Command::Prompt(Prompt::text("go")), now());
+        let line: Value = serde_json::from_str(&step.lines[0]).unwrap();
+        let over = r#"{"method":"turn/completed","params":{"threadId":"t1","turn":{"id":"x","status":"completed"}}}"#;
+        codec.decode(&json!({ "id": line["id"], "result": { "turn": { "id": "x" } } }).to_string(), now());
+        codec.decode(over, now());
+        line["params"]["effort"].clone()
+    };
+    assert_eq!(turn(&mut codec), "high");
+    assert_eq!(turn(&mut codec), Value::Null, "it stays");
+    // A level that the next model does not have becomes its default.
+    assert_eq!(model(&mut codec, "small"), ["low: low"]);
+    assert_eq!(turn(&mut codec), "low");
+    assert_eq!(model(&mut codec, "none"), [": "]);
+    assert_eq!(set(&mut codec, "low"), ["codex has not reported thinking levels of its model"]);
+}
+
+/// What a step says of thinking: the levels and the current one, or why not.
+fn thinking(step: &Step) -> Vec<String> {
+    let said = step.events.iter().filter_map(|kind| match kind {
+        EventKind::Capabilities(now) => {
+            let levels = now.thinking_levels.as_ref()?.join(", ");
+            Some(format!("{levels}: {}", now.thinking_level.as_deref().unwrap_or_default()))
+        }
+        EventKind::Error(error) => {
+            assert_eq!(error.refused_setting, Some(Setting::Thinking));
+            Some(error.message.clone())
+        }
+        _ => None,
+    });
+    said.collect()
 }
 
 #[test]

@@ -77,6 +77,8 @@ fn claude_confirms_or_refuses_every_change() {
     codec.encode(Command::SetThinking { tokens: Some(1) }, now());
     assert_eq!(answer(codec, 8, "error", &json!({ "error": "no" })), ["refused Thinking"]);
     assert_eq!(settings(&codec.encode(set_mode("ask-dangerous"), now())), ["refused Mode"]);
+    let level = Command::SetThinkingLevel { level: "high".to_owned() };
+    assert_eq!(settings(&codec.encode(level, now())), ["refused Thinking"]);
 }
 
 #[test]

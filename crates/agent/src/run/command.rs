@@ -48,6 +48,10 @@ impl Runner {
                 self.thinking = tokens;
                 self.note("thinkingLimit", None, json!({ "tokens": tokens })).await
             }
+            Command::SetThinkingLevel { level } => {
+                let why = "the built-in agent has no thinking levels: set a limit of tokens".to_owned();
+                self.refuse(Setting::Thinking, level, why).await
+            }
             Command::Query { what } => self.query(what).await,
         }
     }

@@ -113,6 +113,7 @@ fn hops(command: &Command, current: u32) -> u32 {
         | Command::SetMode { .. }
         | Command::SetModel { .. }
         | Command::SetThinking { .. }
+        | Command::SetThinkingLevel { .. }
         | Command::Query { .. } => current,
     }
 }

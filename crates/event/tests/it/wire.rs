@@ -83,6 +83,7 @@ fn commands_are_lines() {
         (json!({"type": "setMode", "mode": "plan"}), Command::SetMode { mode: "plan".into() }),
         (json!({"type": "setModel", "model": "opus"}), Command::SetModel { model: "opus".into() }),
         (json!({"type": "setThinking", "tokens": 1000}), Command::SetThinking { tokens: Some(1000) }),
+        (json!({"type": "setThinkingLevel", "level": "high"}), Command::SetThinkingLevel { level: "high".into() }),
         (json!({"type": "query", "what": "mcpStatus"}), Command::Query { what: Query::McpStatus }),
         (
             json!({"type": "decide", "questionId": "q", "optionId": "cancel", "feedback": "no"}),

@@ -56,6 +56,9 @@ pub enum SessionCall {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tokens: Option<u32>,
     },
+    SetThinkingLevel {
+        level: String,
+    },
     /// Asks the agent about itself. The answer is a `system` event.
     Query {
         what: Query,
@@ -107,7 +110,7 @@ pub struct PageCall {
 
 impl SessionCall {
     /// The `type` of every call, which is also its method.
-    pub const TYPES: [&str; 13] = [
+    pub const TYPES: [&str; 14] = [
         "prompt",
         "decide",
         "cancel",
@@ -115,6 +118,7 @@ impl SessionCall {
         "setMode",
         "setModel",
         "setThinking",
+        "setThinkingLevel",
         "query",
         "clients",
         "kick",
@@ -272,6 +276,7 @@ mod tests {
             SessionCall::SetModel { model: "m".into() },
             SessionCall::SetThinking { tokens: Some(5) },
             SessionCall::SetThinking { tokens: None },
+            SessionCall::SetThinkingLevel { level: "high".into() },
             SessionCall::Query { what: Query::Models },
             SessionCall::Clients,
             SessionCall::Kick { client_id: "c".into() },

@@ -96,6 +96,7 @@ impl SessionReply {
             | SessionCall::SetMode { .. }
             | SessionCall::SetModel { .. }
             | SessionCall::SetThinking { .. }
+            | SessionCall::SetThinkingLevel { .. }
             | SessionCall::Query { .. }
             | SessionCall::Kick { .. }
             | SessionCall::Revoke { .. } => Self::Done {},

@@ -32,8 +32,9 @@ impl Pending {
                 Err(_) => return,
             },
             Command::SetModel { model } => Change::Model(model.clone()),
-            // The thinking limit is not part of the configuration: only the agent has it.
+            // How the agent thinks is not part of the configuration: only the agent has it.
             Command::SetThinking { .. }
+            | Command::SetThinkingLevel { .. }
             | Command::Prompt(_)
             | Command::Steer(_)
             | Command::Decide(_)

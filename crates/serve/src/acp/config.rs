@@ -10,6 +10,7 @@ use multitap_hub::{AgentSummary, ModeLimit, State};
 /// Ids of the options.
 pub(super) const MODE: &str = "mode";
 pub(super) const MODEL: &str = "model";
+pub(super) const THINKING: &str = "thought_level";
 pub(super) const AGENT: &str = "agent";
 
 /// What a client may choose from.
@@ -63,7 +64,22 @@ pub(super) fn options(state: &State, choices: &Choices) -> Vec<SessionConfigOpti
         SessionConfigOption::select(MODE, "Approval mode", modes.current_mode_id.0.to_string(), select)
             .category(SessionConfigOptionCategory::Mode)
     });
-    mode.into_iter().chain(model(state, choices.modes)).chain(agent(state, &choices.agents)).collect()
+    let (model, thinking) = (model(state, choices.modes), thinking(state, choices.modes));
+    mode.into_iter().chain(model).chain(thinking).chain(agent(state, &choices.agents)).collect()
+}
+
+/// How thoroughly the agent thinks, if it can be set with its model.
+fn thinking(state: &State, limit: ModeLimit) -> Option<SessionConfigOption> {
+    let offered = state.capabilities.thinking_levels.as_deref()?;
+    // Before it is set, an agent may not say which one it uses.
+    let current = state.capabilities.thinking_level.as_deref().or(offered.first().map(String::as_str))?;
+    let levels = offered.iter().filter(|level| limit != ModeLimit::None || *level == current);
+    let select: Vec<_> = levels.map(|level| SessionConfigSelectOption::new(level.clone(), level.clone())).collect();
+    let is_known = select.iter().any(|level| *level.value.0 == *current);
+    is_known.then(|| {
+        SessionConfigOption::select(THINKING, "Thinking", current.to_owned(), select)
+            .category(SessionConfigOptionCategory::ThoughtLevel)
+    })
 }
 
 /// The agent, which can change until the first prompt.

@@ -6,7 +6,7 @@ use multitap_event::{ClientRef, Door, Event, EventKind, Setting as RefusedSettin
 use multitap_hub::{Feed, Join, JoinFrom, Refusal, Session, Told};
 use tokio::time::timeout;
 
-use super::config::{MODE, MODEL};
+use super::config::{MODE, MODEL, THINKING};
 use super::error::invalid_params;
 
 /// How long an agent may take to confirm.
@@ -17,6 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub(super) enum Setting {
     Mode(String),
     Model(String),
+    Thinking(String),
 }
 
 impl Setting {
@@ -25,6 +26,7 @@ impl Setting {
         match option {
             MODE => Ok(Self::Mode(value)),
             MODEL => Ok(Self::Model(value)),
+            THINKING => Ok(Self::Thinking(value)),
             _ => Err(invalid_params(format!("configId: there is no option \"{option}\""))),
         }
     }
@@ -35,10 +37,14 @@ impl Setting {
             (Self::Mode(_), EventKind::ModeChanged { .. }) | (Self::Model(_), EventKind::ModelChanged { .. }) => {
                 Some(Ok(()))
             }
+            (Self::Thinking(level), EventKind::Capabilities(now)) => {
+                (now.thinking_level.as_ref() == Some(level)).then_some(Ok(()))
+            }
             (_, EventKind::Error(error)) => {
                 let own = match self {
                     Self::Mode(_) => RefusedSetting::Mode,
                     Self::Model(_) => RefusedSetting::Model,
+                    Self::Thinking(_) => RefusedSetting::Thinking,
                 };
                 let is_own = error.refused_setting == Some(own);
                 is_own.then(|| Err(Refusal::InvalidParams { message: error.message.clone() }))
@@ -56,6 +62,7 @@ pub(super) async fn change(session: &Session, setting: Setting, by: ClientRef) -
     match &setting {
         Setting::Mode(mode) => session.set_mode(mode.clone(), by).await?,
         Setting::Model(model) => session.set_model(model.clone(), by).await?,
+        Setting::Thinking(level) => session.set_thinking_level(level.clone(), by).await?,
     }
     match timeout(PATIENCE, outcome(&mut feed, &setting)).await {
         Ok(outcome) => outcome,

@@ -260,6 +260,27 @@ async fn settings_count_once_the_agent_has_confirmed_them() {
     agent.tells(EventKind::ModelChanged { model: "large".to_owned(), by: None }).await;
     assert_eq!(client.answer("model").await["result"]["configOptions"][1]["currentValue"], "large");
 
+    let levels = |level: &str| {
+        EventKind::Capabilities(AgentCapabilities {
+            thinking_levels: Some(vec!["low".to_owned(), "high".to_owned()]),
+            thinking_level: Some(level.to_owned()),
+            ..AgentCapabilities::default()
+        })
+    };
+    agent.tells(levels("low")).await;
+    let is_new = |frame: &Value| frame["params"]["update"]["configOptions"][2]["category"] == "thought_level";
+    client.until(is_new).await;
+    let high = json!({ "sessionId": session.id(), "configId": "thought_level", "value": "high" });
+    client.ask("level", "session/set_config_option", high.clone()).await;
+    assert!(matches!(agent.hears().await, Command::SetThinkingLevel { level } if level == "high"));
+    agent.tells(levels("high")).await;
+    assert_eq!(client.answer("level").await["result"]["configOptions"][2]["currentValue"], "high");
+    client.ask("level", "session/set_config_option", high).await;
+    agent.hears().await;
+    let error = AgentError::new(AgentErrorKind::Unknown, "not today").refusing(Setting::Thinking, "high");
+    agent.tells(EventKind::Error(error)).await;
+    assert_eq!(client.answer("level").await["error"]["code"], -32602);
+
     client.ask("refused", "session/set_config_option", large).await;
     agent.hears().await;
     let error = AgentError::new(AgentErrorKind::Unknown, "no such model").refusing(Setting::Model, "large");

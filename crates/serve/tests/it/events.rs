@@ -188,6 +188,7 @@ async fn everything_a_session_takes_can_be_asked_of_it() {
         ("setMode", json!({ "mode": "plan" }), Command::SetMode { mode: "plan".into() }),
         ("setModel", json!({ "model": "m" }), Command::SetModel { model: "m".into() }),
         ("setThinking", json!({ "tokens": 5 }), Command::SetThinking { tokens: Some(5) }),
+        ("setThinkingLevel", json!({ "level": "high" }), Command::SetThinkingLevel { level: "high".into() }),
         ("query", json!({ "what": "models" }), Command::Query { what: Query::Models }),
     ] {
         assert_eq!(result(&mut client, method, params).await["result"], json!({}), "{method}");

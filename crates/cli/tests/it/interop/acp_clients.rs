@@ -37,7 +37,7 @@ macro_rules! table {
 
 table! {
     a_prompt_is_answered a_write_is_allowed_and_refused a_turn_is_cancelled history_is_replayed
-    the_mode_is_switched a_slash_command_runs a_picture_reaches_the_model what_a_client_declares_is_used
+    the_mode_is_switched the_level_of_thinking_is_set a_slash_command_runs a_picture_reaches_the_model what_a_client_declares_is_used
 }
 
 fn run(agent: Agent, kind: Kind, way: Way, row: fn(&Meeting)) {

@@ -57,6 +57,7 @@ impl SessionTask {
             SessionCall::SetMode { mode } => done(self.pass(Command::SetMode { mode }, by)),
             SessionCall::SetModel { model } => done(self.pass(Command::SetModel { model }, by)),
             SessionCall::SetThinking { tokens } => done(self.pass(Command::SetThinking { tokens }, by)),
+            SessionCall::SetThinkingLevel { level } => done(self.pass(Command::SetThinkingLevel { level }, by)),
             SessionCall::Query { what } => done(self.pass(Command::Query { what }, by)),
             SessionCall::Kick { client_id } => done(self.kick(client_id, &by)),
             SessionCall::Revoke { rule_id } => done(self.revoke(rule_id, &by)),

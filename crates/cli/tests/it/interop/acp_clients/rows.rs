@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::client::{Asked, Client};
 use super::place::{Meeting, Way};
 use super::wire::{HEARD, SAID, statuses, text, update, update_of};
+use crate::interop::agent::Agent;
 use crate::interop::scenario::text::PIXEL;
 use crate::interop::stage::PATIENCE;
 
@@ -218,6 +219,33 @@ pub(super) fn a_picture_reaches_the_model(meeting: &Meeting) {
     ends(&client.request("session/prompt", &json!({"sessionId": session, "prompt": blocks})), "end_turn");
     assert_eq!(text(&client.rest(), SAID), "a pixel");
     assert_eq!(meeting.place.model.conversation()[0].images().len(), 1);
+    client.leave();
+}
+
+/// Of these agents, Codex alone has levels of thinking, for the models that it lists.
+pub(super) fn the_level_of_thinking_is_set(meeting: &Meeting) {
+    let option = |options: &Value, id: &str| -> Option<Value> {
+        options["configOptions"].as_array().unwrap().iter().find(|option| option["id"] == id).cloned()
+    };
+    let (mut client, made, session) = meeting.client();
+    if meeting.place.agent != Agent::Codex {
+        assert_eq!(option(&made, "thought_level"), None, "{made:#}");
+        return client.leave();
+    }
+    let mut set = |id: &str, value: &Value| {
+        client.request("session/set_config_option", &json!({"sessionId": session, "configId": id, "value": value}))
+    };
+    let models = option(&made, "model").unwrap_or_else(|| panic!("no models: {made:#}"));
+    let listed = set("model", &models["options"].as_array().unwrap().last().unwrap()["value"]);
+    let levels = option(&listed, "thought_level").unwrap_or_else(|| panic!("no levels: {listed:#}"));
+    let mut values = levels["options"].as_array().unwrap().iter().map(|level| &level["value"]);
+    let level = values.find(|level| **level != levels["currentValue"]).unwrap().clone();
+    let now = set("thought_level", &level);
+    assert_eq!(option(&now, "thought_level").unwrap()["currentValue"], level);
+    meeting.place.model.push(Reply::text("thought about"));
+    turn(&mut client, &session, "think");
+    let sent = meeting.place.model.conversation().last().unwrap().body.clone();
+    assert_eq!(sent["reasoning"]["effort"], level, "{:#}", sent["reasoning"]);
     client.leave();
 }
 
