@@ -2,6 +2,7 @@
 //!
 //! The hub decides what is stored, and in which order; the journal decides how. Must not come in: SQL, files.
 
+mod push;
 mod task;
 
 use std::fmt;
@@ -11,6 +12,11 @@ use std::pin::Pin;
 use multitap_event::{AgentKind, Ruling, SessionId, Timestamp};
 use serde_json::{Map, Value};
 
+pub use self::push::{
+    DeliveriesOf, DeliveryOutcome, DeliveryRecord, DeliveryStatus, NewDelivery, NewPushConfig, PUSH_CONFIGS_PER_CLIENT,
+    PUSH_CONFIGS_PER_TASK, PUSH_LOG, PUSH_QUEUE, PendingPush, PushConfigRecord, PushKey, PushPosition, PushQueue,
+    PushScope, PutPushConfig, SettledAttempt, TakePush, TakenDelivery,
+};
 pub use self::task::{TaskFilter, TaskPage, TaskRecord};
 use crate::entry::Entry;
 
@@ -61,6 +67,11 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
 
     /// A page of the tasks, the latest changed first, and the number of all.
     fn tasks(&self, filter: TaskFilter) -> Kept<'_, TaskPage>;
+
+    /// Its push notifications; `None` if it stores none.
+    fn push_queue(&self) -> Option<&dyn PushQueue> {
+        None
+    }
 }
 
 /// One process's right to write one log.

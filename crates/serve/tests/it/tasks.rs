@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use multitap_event::{ClientRef, Door as Way, Prompt, Ruling, SessionId};
 use multitap_hub::{
-    Batch, Claim, Filter, Journal, Kept, NewSession, Owner, Page, Part, Session, SessionRecord, TaskFilter, TaskPage,
-    TaskRecord, WhenBusy,
+    Batch, Claim, Filter, Journal, Kept, NewSession, Owner, Page, Part, PushQueue, Session, SessionRecord, TaskFilter,
+    TaskPage, TaskRecord, WhenBusy,
 };
 use multitap_serve::Limits;
 use serde_json::{Value, json};
@@ -112,6 +112,10 @@ impl Journal for SlowTasks {
 
     fn tasks(&self, filter: TaskFilter) -> Kept<'_, TaskPage> {
         self.inner.tasks(filter)
+    }
+
+    fn push_queue(&self) -> Option<&dyn PushQueue> {
+        self.inner.push_queue()
     }
 }
 

@@ -22,6 +22,7 @@ use super::append::append;
 use super::error::{StoreError, journal_error};
 use super::gap_markers::GapMarkers;
 use super::keeper::{CHECKPOINT_PAGES, MOST_PAGES, checkpoint};
+use super::push::{self, PushWork, PushWritten};
 use super::session::{self, Claimed};
 use super::task;
 use crate::holder::Process;
@@ -48,10 +49,18 @@ pub(super) enum Work {
     Remove(SessionId),
     KeepTask(Box<TaskRecord>),
     BeginTask(Box<TaskRecord>),
+    Push(PushWork),
 }
 
-/// The result: a claim, if that was requested.
-pub(super) type Reply = oneshot::Sender<Result<Option<Claim>, JournalError>>;
+/// The result of work.
+#[derive(Debug)]
+pub(super) enum Written {
+    Nothing,
+    Claim(Box<Claim>),
+    Push(PushWritten),
+}
+
+pub(super) type Reply = oneshot::Sender<Result<Written, JournalError>>;
 
 #[derive(Debug)]
 struct OwnedLog {
@@ -68,6 +77,7 @@ enum WorkResult {
     /// The previous owner, if it did not release the session.
     Removed(Option<Owner>),
     TaskKept,
+    Push(PushWritten),
 }
 
 enum Failure {
@@ -253,6 +263,7 @@ impl Writer {
             }
             Work::KeepTask(task) => task::keep(connection, task).map(|()| WorkResult::TaskKept),
             Work::BeginTask(task) => task::begin(connection, task).map(|()| WorkResult::TaskKept),
+            Work::Push(work) => push::perform(connection, &self.this, work, now).map(WorkResult::Push),
         }
     }
 
@@ -280,15 +291,15 @@ impl Writer {
         }
     }
 
-    /// Records what was just committed. Returns the claim, if it was one.
-    fn note(&mut self, work: &Work, done: WorkResult) -> Option<Claim> {
+    /// Records what was just committed. Returns the reply.
+    fn note(&mut self, work: &Work, done: WorkResult) -> Written {
         match done {
             WorkResult::Claimed(claimed) => {
                 let Claimed { key, claim, former } = *claimed;
                 let held = OwnedLog { key, owner: claim.owner.clone(), given_up: None };
                 let before = self.held.insert(claim.record.id.clone(), held);
                 before.map(|held| held.owner).iter().chain(&former).for_each(|owner| self.gap_markers.forget(owner));
-                return Some(claim);
+                return Written::Claim(Box::new(claim));
             }
             WorkResult::Released => {
                 if let Work::Release { session, owner, .. } = work {
@@ -300,9 +311,10 @@ impl Writer {
                 former.iter().for_each(|owner| self.gap_markers.forget(owner));
                 self.sweeping = true;
             }
+            WorkResult::Push(written) => return Written::Push(written),
             WorkResult::Appended | WorkResult::TaskKept => {}
         }
-        None
+        Written::Nothing
     }
 
     /// Records a failure, before the caller learns of it and continues without the log.
@@ -310,7 +322,12 @@ impl Writer {
         let (session, owner) = match work {
             Work::Append(batch) => (&batch.session, &batch.owner),
             Work::Release { session, owner, .. } => (session, owner),
-            Work::Create(_) | Work::Claim(_) | Work::Remove(_) | Work::KeepTask(_) | Work::BeginTask(_) => return,
+            Work::Create(_)
+            | Work::Claim(_)
+            | Work::Remove(_)
+            | Work::KeepTask(_)
+            | Work::BeginTask(_)
+            | Work::Push(_) => return,
         };
         let Some(held) = self.held.get_mut(session).filter(|held| held.owner == *owner) else { return };
         match work {
@@ -461,6 +478,7 @@ impl Work {
             Self::Append(batch) => batch.flush,
             // Derived from the log: a power failure affects both consistently, since they are in one file.
             Self::KeepTask(_) | Self::BeginTask(_) => Flush::Soon,
+            Self::Push(work) => work.flush(),
             Self::Create(_) | Self::Claim(_) | Self::Release { .. } | Self::Remove(_) => Flush::Now,
         }
     }

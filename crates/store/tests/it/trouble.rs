@@ -235,13 +235,13 @@ async fn a_newer_form_is_refused_and_left_alone() {
     store.close().await;
     file.sqlite().pragma_update(None, "user_version", 7).unwrap();
     let error = Store::open(file.path()).unwrap_err();
-    assert_eq!(error, JournalError::Newer { found: 7, known: 3 });
+    assert_eq!(error, JournalError::Newer { found: 7, known: 4 });
     let said = error.to_string();
     assert_eq!(
         said,
-        "the log was written by a newer multitap (schema version 7, this version supports 3): update multitap"
+        "the log was written by a newer multitap (schema version 7, this version supports 4): update multitap"
     );
-    file.sqlite().pragma_update(None, "user_version", 3).unwrap();
+    file.sqlite().pragma_update(None, "user_version", 4).unwrap();
     assert_eq!(file.open().find(claim.record.id.to_string()).await.unwrap().len(), 1);
 }
 
