@@ -9,10 +9,11 @@ use multitap_event::{AgentCommand, ClientRef, ClientRole, SessionId};
 use multitap_hub::{Journal, Refusal, Session, SessionRecord};
 use multitap_process::{Connector, LocalConnection, connectors, is_of_agent};
 use multitap_serve::{
-    Access, DoorConfig, DoorError, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity, Scheme, Tokens, Wanted,
+    Access, DoorConfig, DoorError, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity, PushOptions, Scheme,
+    Tokens, Wanted,
 };
 
-use crate::args::{AccessArgs, DoorArgs};
+use crate::args::{AccessArgs, DoorArgs, PushArgs};
 use crate::exit::{Exit, Problem};
 use crate::file_lists::FileLists;
 use crate::remote_agents;
@@ -56,7 +57,7 @@ impl Shared {
         args: &DoorArgs,
         settings: &Settings,
     ) -> Result<OpenDoor, Problem> {
-        let config = config(args.host(), port, &args.access, settings)?;
+        let config = config(args.host(), port, &args.access, args.push, settings)?;
         OpenDoor::open(config, self.clone()).await.map_err(not_opened)
     }
 
@@ -131,7 +132,13 @@ pub(crate) fn identify(peers: &[Peer]) -> Vec<PeerIdentity> {
     peers.iter().map(identity).collect()
 }
 
-pub(crate) fn config(host: &str, port: u16, access: &AccessArgs, settings: &Settings) -> Result<DoorConfig, Problem> {
+pub(crate) fn config(
+    host: &str,
+    port: u16,
+    access: &AccessArgs,
+    push: PushArgs,
+    settings: &Settings,
+) -> Result<DoorConfig, Problem> {
     Ok(DoorConfig {
         host: host.to_owned(),
         port,
@@ -139,6 +146,7 @@ pub(crate) fn config(host: &str, port: u16, access: &AccessArgs, settings: &Sett
         limits: Limits::default(),
         extension_required: settings.a2a.extension_required,
         remote_agents: remote_agents::names(settings),
+        push: PushOptions { allow_private: push.allow_private_webhooks, ..PushOptions::default() },
     })
 }
 

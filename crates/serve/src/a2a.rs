@@ -17,6 +17,7 @@ mod keep;
 mod name;
 mod past;
 mod project;
+mod push;
 mod repair;
 mod service;
 mod sse;
@@ -34,6 +35,8 @@ pub(crate) use self::card::card;
 pub(crate) use self::cursor::{Cursor, NoCursor};
 pub(crate) use self::frame::Form;
 pub(crate) use self::http::uses_extension;
+pub use self::push::PushOptions;
+pub(crate) use self::push::{Push, run as run_push};
 pub(crate) use self::service::Service;
 pub(crate) use self::ws::{Connection, Hello};
 use crate::http::Shared;
@@ -46,4 +49,5 @@ pub(crate) fn routes() -> Router<Shared> {
         .route("/.well-known/agent.json", get(card))
         .route("/listCommands", get(http::list_commands))
         .route("/executeCommand", post(http::execute_command))
+        .route("/multitap/tasks/{task}/pushDeliveries", get(push::deliveries))
 }

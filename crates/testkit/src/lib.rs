@@ -37,6 +37,7 @@ pub mod script;
 mod shell;
 pub mod terminal;
 pub mod wait;
+pub mod webhook;
 pub mod ws;
 
 pub use self::scratch::{MARKER, Scratch};

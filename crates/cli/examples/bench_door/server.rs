@@ -33,6 +33,7 @@ pub(crate) async fn run() -> Outcome<()> {
         limits: Limits::default(),
         extension_required: false,
         remote_agents: Vec::new(),
+        push: multitap_serve::PushOptions::default(),
     };
     let door = OpenDoor::open(config, host).await?;
     println!("{}", door.url());

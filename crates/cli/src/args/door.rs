@@ -26,6 +26,17 @@ pub(crate) struct AccessArgs {
     pub(crate) allow_origin: Vec<String>,
 }
 
+/// Push notifications.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct PushArgs {
+    /// Allow push notifications to private, link-local and other special addresses
+    ///
+    /// Clients choose where they are notified. By default only public addresses are called, and this machine if only
+    /// this machine can reach the port. See docs/push.md.
+    #[arg(long, help_heading = DOOR)]
+    pub(crate) allow_private_webhooks: bool,
+}
+
 /// The door of a single session.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DoorArgs {
@@ -43,6 +54,9 @@ pub(crate) struct DoorArgs {
 
     #[command(flatten)]
     pub(crate) access: AccessArgs,
+
+    #[command(flatten)]
+    pub(crate) push: PushArgs,
 }
 
 impl DoorArgs {
@@ -59,6 +73,7 @@ impl DoorArgs {
             (access.token_file.is_some(), "--token-file"),
             (!access.allow_host.is_empty(), "--allow-host"),
             (!access.allow_origin.is_empty(), "--allow-origin"),
+            (self.push.allow_private_webhooks, "--allow-private-webhooks"),
         ];
         given.into_iter().find(|(given, _)| *given).map(|(_, name)| name)
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::door::{AccessArgs, DOOR};
+use super::door::{AccessArgs, DOOR, PushArgs};
 use super::{AgentArgs, seconds};
 
 const EXAMPLES: &str = "\
@@ -40,6 +40,9 @@ pub(crate) struct ServeArgs {
 
     #[command(flatten)]
     pub(crate) access: AccessArgs,
+
+    #[command(flatten)]
+    pub(crate) push: PushArgs,
 
     /// Folder that sessions may work in or below (repeatable) [default: the current folder]
     #[arg(long, value_name = "DIR", help_heading = HOST)]

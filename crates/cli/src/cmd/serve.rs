@@ -27,7 +27,7 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<Exit, Problem> {
     let settings = settings::of(&roots[0], Trust::of(args.with.trust))?;
     // Report bad options now rather than to the first client.
     launch::config(&SessionArgs::of(args.with.clone()), &settings, roots[0].clone(), None)?;
-    let config = door::config(&args.host, args.port, &args.access, &settings)?;
+    let config = door::config(&args.host, args.port, &args.access, args.push, &settings)?;
     let host = Host::open().await?;
     let options = ServedOptions {
         with: args.with,

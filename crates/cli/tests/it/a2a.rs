@@ -5,6 +5,7 @@ mod card;
 mod commands;
 mod core;
 mod edited;
+mod push;
 mod queue;
 mod restart;
 mod resume;

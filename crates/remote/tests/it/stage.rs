@@ -131,6 +131,7 @@ pub(crate) async fn open_door(host: Arc<One>, access: Access) -> OpenDoor {
         limits: Limits::default(),
         extension_required: false,
         remote_agents: Vec::new(),
+        push: multitap_serve::PushOptions::default(),
     };
     OpenDoor::open(config, host).await.unwrap()
 }

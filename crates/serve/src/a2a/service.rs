@@ -5,13 +5,14 @@ mod listed;
 mod message;
 mod notices;
 mod opening;
+mod push;
 mod task;
 mod wish;
 
 use std::sync::Arc;
 
+use multitap_a2a::Error;
 use multitap_a2a::devtool::Spelling;
-use multitap_a2a::{Error, ErrorKind};
 use multitap_event::{ClientId, ClientRef, Door, SessionId};
 use multitap_hub::Session;
 use tokio::sync::OnceCell;
@@ -27,6 +28,7 @@ use super::follow::{Follow, Step};
 use super::frame::{Form, Frame};
 use super::keep::TaskKeeper;
 use super::past::{MissingFrames, Past};
+use super::push::follow;
 use super::repair;
 use super::stage::{Reader, Stage};
 use super::stages::Stages;
@@ -190,13 +192,18 @@ pub(crate) struct Service {
 
 impl Service {
     /// Repairs the tasks of earlier processes, before any are read.
-    async fn repair_tasks(&self, door: &Shared) {
+    pub(crate) async fn repair_tasks(&self, door: &Shared) {
         self.repaired.get_or_init(|| repair::repair_tasks(door.host.journal())).await;
     }
 
     /// The stage of a session: its frames are made once for all its clients.
     pub(crate) async fn stage(&self, door: &Shared, session: &Session) -> Result<Arc<Stage>, Error> {
-        let keep_tasks = |stage| TaskKeeper::new(stage, door.host.journal(), self.coders.clone()).run();
+        let keep_tasks = |stage: Arc<Stage>| {
+            if let Some(push) = &door.push {
+                door.tasks.spawn(follow(push.clone(), stage.clone(), door.stop.clone()));
+            }
+            TaskKeeper::new(stage, door.host.journal(), self.coders.clone()).run()
+        };
         let stage = self.stages.get(session, keep_tasks, &door.tasks, &door.stop).await;
         stage.map_err(|error| error::from_refusal(&error))
     }
@@ -206,12 +213,4 @@ impl Service {
         let shown = !is_shared && self.coders.has(session);
         Form { spelling: if shown { Spelling::Coder } else { call.form.spelling }, ..call.form }
     }
-}
-
-/// A client that relies on push notifications would wait forever.
-fn no_push() -> Error {
-    Error::new(
-        ErrorKind::PushNotSupported,
-        "push notifications are not supported; subscribe to the task and resume with Last-Event-ID",
-    )
 }

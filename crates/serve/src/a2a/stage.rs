@@ -42,6 +42,8 @@ pub(crate) struct Stage {
     session: Session,
     ring: Mutex<Ring>,
     head: watch::Sender<Head>,
+    /// Cancelled when no more frames are made. Unlike `head`, it wakes nobody before.
+    ended: CancellationToken,
     /// The frame before its first.
     start: Cursor,
 }
@@ -96,7 +98,8 @@ impl Stage {
         let starts = VecDeque::from([Projector::new(id)]);
         let ring = Ring { projector, frames: VecDeque::new(), bytes: 0, before, starts };
         let (head, _) = watch::channel(head);
-        Ok((Arc::new(Self { session, ring: Mutex::new(ring), head, start: before }), joined.feed))
+        let (ring, ended) = (Mutex::new(ring), CancellationToken::new());
+        Ok((Arc::new(Self { session, ring, head, ended, start: before }), joined.feed))
     }
 
     /// Makes frames until the session is over.
@@ -120,6 +123,12 @@ impl Stage {
             }
         }
         self.head.send_modify(|head| head.over = true);
+        self.ended.cancel();
+    }
+
+    /// Returns when no more frames are made.
+    pub(crate) async fn ended(&self) {
+        self.ended.cancelled().await;
     }
 
     pub(crate) fn session(&self) -> &Session {

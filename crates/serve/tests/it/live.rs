@@ -9,7 +9,7 @@ use multitap_event::{
     SessionId, Timestamp,
 };
 use multitap_hub::{Hub, Journal, Open, Refusal, Session, SessionRecord};
-use multitap_serve::{Access, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity, Wanted};
+use multitap_serve::{Access, DoorConfig, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity, Wanted};
 use multitap_store::Store;
 use multitap_testkit::agent::{LaunchedAgent, ScriptedLaunch};
 pub(crate) use multitap_testkit::agent::{asked, ended, text, turn_ended, turn_started};
@@ -91,6 +91,7 @@ impl Host for Sessions {
 pub(crate) struct Live {
     pub(crate) door: OpenDoor,
     pub(crate) hub: Hub,
+    pub(crate) store: Arc<Store>,
     agents: mpsc::Receiver<LaunchedAgent>,
     folder: TempDir,
 }
@@ -113,9 +114,28 @@ impl Live {
         let (hub, store, mut agents, folder) = sessions();
         let session = hub.open(Sessions::new_session()).await.unwrap();
         let agent = Agent { end: soon(agents.recv()).await.unwrap().1 };
-        let host = Sessions { hub: hub.clone(), journal: tasks(store), shared: Some(session.clone()) };
+        let host = Sessions { hub: hub.clone(), journal: tasks(store.clone()), shared: Some(session.clone()) };
         let door = OpenDoor::open(config("127.0.0.1", Access::default(), limits), Arc::new(host)).await.unwrap();
-        (Self { door, hub, agents, folder }, session, agent)
+        (Self { door, hub, store, agents, folder }, session, agent)
+    }
+
+    /// The same at another door.
+    pub(crate) async fn shared_at(config: DoorConfig) -> (Self, Session, Agent) {
+        let (hub, store, mut agents, folder) = sessions();
+        let session = hub.open(Sessions::new_session()).await.unwrap();
+        let agent = Agent { end: soon(agents.recv()).await.unwrap().1 };
+        let host = Sessions { hub: hub.clone(), journal: store.clone(), shared: Some(session.clone()) };
+        let door = OpenDoor::open(config, Arc::new(host)).await.unwrap();
+        (Self { door, hub, store, agents, folder }, session, agent)
+    }
+
+    /// Another door to the same session; the first one is closed.
+    pub(crate) async fn reopened(self, session: &Session, config: DoorConfig) -> Self {
+        let Self { door, hub, store, agents, folder } = self;
+        door.stop().await;
+        let host = Sessions { hub: hub.clone(), journal: store.clone(), shared: Some(session.clone()) };
+        let door = OpenDoor::open(config, Arc::new(host)).await.unwrap();
+        Self { door, hub, store, agents, folder }
     }
 
     /// A door beside a session of which nothing is kept.
@@ -125,17 +145,32 @@ impl Live {
         let hub = Hub::without_journal(launch);
         let session = hub.open(Sessions::new_session()).await.unwrap();
         let agent = Agent { end: soon(agents.recv()).await.unwrap().1 };
-        let host = Sessions { hub: hub.clone(), journal: store, shared: Some(session.clone()) };
+        let host = Sessions { hub: hub.clone(), journal: store.clone(), shared: Some(session.clone()) };
         let door = OpenDoor::open(config("127.0.0.1", Access::default(), Limits::default()), Arc::new(host)).await;
-        (Self { door: door.unwrap(), hub, agents, folder }, session, agent)
+        (Self { door: door.unwrap(), hub, store, agents, folder }, session, agent)
     }
 
     /// A door to sessions of the clients' own.
     pub(crate) async fn own() -> Self {
-        let (hub, store, agents, folder) = sessions();
-        let host = Sessions { hub: hub.clone(), journal: store, shared: None };
-        let door = OpenDoor::open(config("127.0.0.1", Access::default(), Limits::default()), Arc::new(host)).await;
-        Self { door: door.unwrap(), hub, agents, folder }
+        Self::own_at(config("127.0.0.1", Access::default(), Limits::default()), tempfile::tempdir().unwrap()).await
+    }
+
+    /// The same at another door, over the log in that folder.
+    pub(crate) async fn own_at(config: DoorConfig, folder: TempDir) -> Self {
+        let (hub, store, agents, folder) = sessions_in(folder);
+        let host = Sessions { hub: hub.clone(), journal: store.clone(), shared: None };
+        let door = OpenDoor::open(config, Arc::new(host)).await.unwrap();
+        Self { door, hub, store, agents, folder }
+    }
+
+    /// Ends everything. Returns the folder of the log.
+    pub(crate) async fn stop(self) -> TempDir {
+        let Self { door, hub, store, agents, folder } = self;
+        drop(agents);
+        door.stop().await;
+        hub.shutdown().await;
+        store.close().await;
+        folder
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -162,7 +197,7 @@ impl Live {
         file
     }
 
-    fn log_file(&self) -> rusqlite::Connection {
+    pub(crate) fn log_file(&self) -> rusqlite::Connection {
         let file = rusqlite::Connection::open(self.folder.path().join("sessions.db")).unwrap();
         file.busy_timeout(PATIENCE).unwrap();
         file
@@ -178,7 +213,10 @@ impl Live {
 }
 
 fn sessions() -> (Hub, Arc<Store>, mpsc::Receiver<LaunchedAgent>, TempDir) {
-    let folder = tempfile::tempdir().unwrap();
+    sessions_in(tempfile::tempdir().unwrap())
+}
+
+fn sessions_in(folder: TempDir) -> (Hub, Arc<Store>, mpsc::Receiver<LaunchedAgent>, TempDir) {
     let store = Arc::new(Store::open(folder.path().join("sessions.db")).unwrap());
     let (launch, agents) = ScriptedLaunch::new();
     (Hub::new(store.clone(), launch), store, agents, folder)

@@ -8,6 +8,7 @@ mod http;
 mod live;
 mod lost;
 mod peers;
+mod push;
 mod scene;
 mod tasks;
 mod ws;

@@ -64,6 +64,7 @@ impl Service {
             task: id.as_str().into(),
             by: call.client(),
             action: Action::Command { line: line(execute), notices },
+            push: None,
             stage,
         }))
     }

@@ -12,10 +12,11 @@ use multitap_event::{AgentError, ClientRef, Decide, Prompt};
 use multitap_hub::{Refusal, WhenBusy};
 
 use super::command::{awaited_confirmation, not_started};
-use super::{Answer, Call, Frames, Service, Stream, message, no_push};
+use super::{Answer, Call, Frames, Service, Stream, message};
 use crate::a2a::cursor::Cursor;
 use crate::a2a::follow::{Follow, Step};
 use crate::a2a::frame::{Ends, Form};
+use crate::a2a::push::config::CheckedConfig;
 use crate::a2a::stage::Stage;
 use crate::a2a::{card, keep};
 use crate::error;
@@ -45,6 +46,8 @@ pub(crate) struct Opening {
     pub(super) task: Arc<str>,
     pub(super) by: ClientRef,
     pub(super) action: Action,
+    /// The webhook to notify of the task from then on.
+    pub(super) push: Option<CheckedConfig>,
 }
 
 /// The action that causes the frames.
@@ -85,7 +88,8 @@ impl Prepared {
 impl Opening {
     /// Executes the action.
     pub(crate) async fn begin(self, door: &Shared) -> Result<Begun, Error> {
-        let Self { stage, follow, after, form, task, by, action } = self;
+        let Self { stage, follow, after, form, task, by, action, push } = self;
+        let push = push.map(|config| (config, stage.now()));
         match action {
             Action::Prompt { prompt, when_busy } => {
                 let prompted = begin_turn(door, &stage, &task, prompt, when_busy, by).await;
@@ -107,6 +111,9 @@ impl Opening {
                 let (first, after) = door.a2a.catch_up(door, &stage, &task, form, asked, None).await?;
                 return Ok(Begun::Stream { first, after });
             }
+        }
+        if let Some((config, before)) = push {
+            door.a2a.put_config_of(door, &stage, &task, &config, &before).await?;
         }
         Ok(Begun::Stream { first: None, after })
     }
@@ -169,10 +176,16 @@ impl Service {
             Request::ConfirmToolCall { confirmation, task_id, context_id } => {
                 self.confirm(door, &call, &confirmation, task_id, context_id).await?.to_string()
             }
-            Request::CreatePushConfig { .. }
-            | Request::GetPushConfig { .. }
-            | Request::ListPushConfigs { .. }
-            | Request::DeletePushConfig { .. } => return Err(no_push()),
+            Request::CreatePushConfig { task_id, config } => {
+                self.create_push_config(door, &call, &task_id, config).await?.to_string()
+            }
+            Request::GetPushConfig { task_id, config_id } => {
+                self.push_config(door, &call, &task_id, config_id.as_deref()).await?.to_string()
+            }
+            Request::ListPushConfigs { task_id } => self.push_configs(door, &call, &task_id).await?.to_string(),
+            Request::DeletePushConfig { task_id, config_id } => {
+                self.delete_push_config(door, &call, task_id, config_id).await?.to_string()
+            }
         };
         Ok(Prepared::Result(result))
     }

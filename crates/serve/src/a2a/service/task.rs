@@ -28,9 +28,9 @@ const CANCEL_PATIENCE: Duration = Duration::from_secs(10);
 /// The default number of tasks on a page.
 const PAGE_SIZE: u32 = 50;
 
-struct Known {
-    session: SessionId,
-    record: Option<TaskRecord>,
+pub(super) struct Known {
+    pub(super) session: SessionId,
+    pub(super) record: Option<TaskRecord>,
 }
 
 impl Service {
@@ -41,7 +41,7 @@ impl Service {
         Ok((session, !name::is_own_task(task)))
     }
 
-    async fn known(&self, door: &Shared, task: &str) -> Result<Known, Error> {
+    pub(super) async fn known(&self, door: &Shared, task: &str) -> Result<Known, Error> {
         self.repair_tasks(door).await;
         let record = door.host.journal().task(task.to_owned()).await;
         let (session, record) = match name::session_of(task) {
@@ -209,6 +209,7 @@ impl Service {
             task: id.into(),
             by: call.client(),
             action: Action::Subscribe(call.after),
+            push: None,
             stage,
         })
     }
