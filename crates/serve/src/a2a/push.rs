@@ -48,6 +48,8 @@ pub struct PushOptions {
     pub longest_age: Duration,
     /// Time limit of an attempt.
     pub answer_time: Duration,
+    /// How often the journal is searched for what other processes left.
+    pub search: Duration,
 }
 
 impl Default for PushOptions {
@@ -59,6 +61,7 @@ impl Default for PushOptions {
             attempts: 16,
             longest_age: Duration::from_secs(24 * 60 * 60),
             answer_time: Duration::from_secs(15),
+            search: Duration::from_secs(60),
         }
     }
 }

@@ -192,7 +192,7 @@ pub(crate) struct Service {
 
 impl Service {
     /// Repairs the tasks of earlier processes, before any are read.
-    pub(crate) async fn repair_tasks(&self, door: &Shared) {
+    async fn repair_tasks(&self, door: &Shared) {
         self.repaired.get_or_init(|| repair::repair_tasks(door.host.journal())).await;
     }
 

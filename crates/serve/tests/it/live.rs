@@ -30,14 +30,14 @@ pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
 
 /// The sessions of a hub: one for all, or one for each.
 #[derive(Debug)]
-struct Sessions {
+pub(crate) struct Sessions {
     hub: Hub,
     journal: Arc<dyn Journal>,
     shared: Option<Session>,
 }
 
 impl Sessions {
-    fn new_session() -> Open {
+    pub(crate) fn new_session() -> Open {
         Open::new(SessionConfig::new(AgentKind::Claude), ClientRef::new("opener", Way::Terminal))
     }
 }
@@ -197,8 +197,13 @@ impl Live {
         file
     }
 
+    /// Where the log is.
+    pub(crate) fn path(&self) -> std::path::PathBuf {
+        self.folder.path().join("sessions.db")
+    }
+
     pub(crate) fn log_file(&self) -> rusqlite::Connection {
-        let file = rusqlite::Connection::open(self.folder.path().join("sessions.db")).unwrap();
+        let file = rusqlite::Connection::open(self.path()).unwrap();
         file.busy_timeout(PATIENCE).unwrap();
         file
     }

@@ -3,16 +3,19 @@
 mod configs;
 mod trouble;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_event::{ClientRef, Door as Way, EventKind, Prompt, TextChunk};
-use multitap_hub::{DeliveriesOf, DeliveryRecord, PushQueue as _, Session, WhenBusy};
+use multitap_hub::{DeliveriesOf, DeliveryRecord, Hub, PushQueue as _, Session, WhenBusy};
 use multitap_serve::{Access, DoorConfig, Limits, PushOptions};
+use multitap_store::Store;
+use multitap_testkit::agent::ScriptedLaunch;
 use multitap_testkit::wait::until;
 use multitap_testkit::webhook::{Received, Reply, Webhook};
 use serde_json::{Value, json};
 
-use crate::live::{Agent, Live, turn_ended, turn_started};
+use crate::live::{Agent, Live, Sessions, soon, turn_ended, turn_started};
 use crate::scene::{PATIENCE, config, port, post};
 
 /// Quick retries, so that nothing waits for seconds.
@@ -393,4 +396,35 @@ async fn a_task_that_was_interrupted_is_told_as_failed() {
     let words: Vec<String> = received(&webhook, 3).await.iter().map(word).collect();
     assert_eq!(words[2], "failed", "{words:?}");
     drop(other);
+}
+
+/// A process without a door, such as one that continues a session in a terminal, tells nobody. Another one that has a door
+/// does, once the session is free.
+#[tokio::test]
+async fn what_another_process_left_is_found_while_this_one_runs() {
+    let often = PushOptions { search: Duration::from_millis(100), ..options() };
+    let live = Live::own_at(door_with(often), tempfile::tempdir().unwrap()).await;
+    let store = Arc::new(Store::open(live.path()).unwrap());
+    let (launch, mut agents) = ScriptedLaunch::new();
+    let other = Hub::new(store.clone(), launch);
+    let session = other.open(Sessions::new_session()).await.unwrap();
+    let mut agent = Agent { end: soon(agents.recv()).await.unwrap().1 };
+    let (task, webhook) = (format!("task-{}", session.id()), taking());
+    let set = json!({ "taskId": task, "id": "p", "url": webhook.url() });
+    assert_eq!(call(port(&live.door), "CreateTaskPushNotificationConfig", set.clone()).await["result"], set);
+    let by = ClientRef::new("ann", Way::Terminal);
+    session.prompt(Prompt::text("go"), WhenBusy::Queue, by).await.unwrap();
+    agent.answers(1).await;
+    soon(async {
+        while session.last() < 5 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    assert!(webhook.received().is_empty());
+    drop((agent, agents));
+    other.shutdown().await;
+    store.close().await;
+    let words: Vec<String> = received(&webhook, 4).await.iter().map(word).collect();
+    assert_eq!(words[..4], ["task TASK_STATE_SUBMITTED", "working", "working go 0", "completed"]);
 }

@@ -13,8 +13,9 @@ use super::super::history::Log;
 use super::super::name;
 use super::super::past::{MissingFrames, Past};
 use super::super::project::Projector;
+use super::super::repair::repair_task;
 use super::Push;
-use super::notice::Notice;
+use super::notice::{Notice, Watcher};
 use super::watchers::Watchers;
 use crate::http::Shared;
 
@@ -33,8 +34,6 @@ enum CatchUpError {
 pub(super) async fn run(door: Shared, push: Arc<Push>, sessions: Vec<SessionId>) {
     let stop: CancellationToken = door.stop.clone();
     let all = async {
-        // A task that a killed process left running has failed.
-        door.a2a.repair_tasks(&door).await;
         for session in sessions {
             if let Err(error) = one(&door, &push, &session).await {
                 tracing::warn!(%session, %error, "push notifications of an earlier process may be missing");
@@ -56,7 +55,11 @@ async fn one(door: &Shared, push: &Arc<Push>, session: &SessionId) -> Result<(),
     let mut watchers = Watchers::new(push.clone(), log.clone(), epoch, last_seq);
     watchers.load().await?;
     let mut after = watchers.position();
-    if !watchers.is_empty() && after.seq < last_seq {
+    let is_over = |watcher: &Watcher| watcher.state.is_some_and(TaskState::is_terminal);
+    if after.seq >= last_seq && watchers.list().iter().all(is_over) {
+        return Ok(());
+    }
+    if after.seq < last_seq {
         let mut past = Past::new(log, Projector::new(session.as_str()));
         while let Some(frame) = past.next(after).await? {
             after = frame.cursor;
@@ -76,16 +79,18 @@ async fn one(door: &Shared, push: &Arc<Push>, session: &SessionId) -> Result<(),
     Ok(())
 }
 
-/// The log of a killed process does not say that its tasks are over; their repaired rows do.
+/// The log of a killed process does not say that its tasks are over: their rows are repaired, and do.
 async fn tell_interrupted(
     door: &Shared,
     watchers: &mut Watchers,
     session: &SessionId,
     last_seq: u64,
 ) -> Result<(), JournalError> {
+    let journal = door.host.journal();
     let mut told = Vec::new();
     for watcher in watchers.list() {
-        let Some(record) = door.host.journal().task(watcher.task.clone()).await? else { continue };
+        repair_task(&journal, &watcher.task).await?;
+        let Some(record) = journal.task(watcher.task.clone()).await? else { continue };
         let state = TaskState::of_word(&record.state).filter(|state| state.is_terminal());
         let was_running = watcher.state.map_or(name::is_own_task(&watcher.task), |told| !told.is_terminal());
         let Some(state) = state.filter(|_| was_running) else { continue };

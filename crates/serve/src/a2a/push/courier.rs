@@ -11,7 +11,7 @@ use std::time::Duration;
 use multitap_a2a::Error;
 use multitap_event::{SessionId, Timestamp};
 use multitap_hub::{JournalError, PendingPush, PushKey, PushScope, Session, SettledAttempt, TakePush};
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 
 use super::retry::Verdict;
@@ -21,8 +21,6 @@ use crate::http::Shared;
 
 /// Most attempts at a time.
 const ATTEMPTS: usize = 64;
-/// How often the journal is searched for what other processes left.
-const SEARCH: Duration = Duration::from_secs(60);
 /// How often sessions with configs are looked for that became live here without an A2A client.
 const LOOK: Duration = Duration::from_secs(2);
 /// The wait after the journal failed.
@@ -37,7 +35,7 @@ pub(crate) async fn run(door: Shared) {
     let Some(push) = door.push.clone().filter(|push| push.queue().is_some()) else { return };
     let stop = door.stop.clone();
     let (queues, looked, attempts) = (HashMap::new(), HashSet::new(), JoinSet::new());
-    let mut courier = Courier { door, push, queues, has_configs: false, looked, attempts };
+    let mut courier = Courier { door, push, queues, has_configs: false, looked, catching_up: None, attempts };
     tokio::select! {
         () = stop.cancelled() => {}
         () = courier.deliver() => {}
@@ -55,6 +53,7 @@ struct Courier {
     has_configs: bool,
     /// Live sessions whose configs were looked for.
     looked: HashSet<SessionId>,
+    catching_up: Option<JoinHandle<()>>,
     attempts: JoinSet<Settled>,
 }
 
@@ -77,12 +76,11 @@ type Settled = (PushKey, Result<Option<PendingPush>, JournalError>);
 
 impl Courier {
     async fn deliver(&mut self) {
-        let mut search = interval(SEARCH);
+        let mut search = interval(self.push.options.search);
         let mut look = interval(LOOK);
         search.set_missed_tick_behavior(MissedTickBehavior::Delay);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let push = self.push.clone();
-        let mut is_first = true;
         loop {
             let now = Timestamp::now();
             self.start_due(now);
@@ -95,8 +93,7 @@ impl Courier {
                 () = push.woken.notified() => self.hear(),
                 () = sleep_until(next.unwrap_or_else(Instant::now)), if next.is_some() => {}
                 _ = search.tick() => match self.search().await {
-                    Ok(sessions) if std::mem::take(&mut is_first) => self.catch_up(sessions),
-                    Ok(_) => {}
+                    Ok(sessions) => self.catch_up(sessions),
                     Err(error) => tracing::debug!(%error, "cannot read the pending push notifications"),
                 },
                 _ = look.tick(), if self.has_configs => self.look().await,
@@ -214,10 +211,11 @@ impl Courier {
         self.door.a2a.stage(&self.door, session).await.map(drop)
     }
 
-    /// Reads on where earlier processes stopped.
-    fn catch_up(&self, sessions: Vec<SessionId>) {
-        if !sessions.is_empty() {
-            self.door.tasks.spawn(catch_up::run(self.door.clone(), self.push.clone(), sessions));
+    /// Reads on where other processes stopped.
+    fn catch_up(&mut self, sessions: Vec<SessionId>) {
+        if !sessions.is_empty() && self.catching_up.as_ref().is_none_or(JoinHandle::is_finished) {
+            let run = catch_up::run(self.door.clone(), self.push.clone(), sessions);
+            self.catching_up = Some(self.door.tasks.spawn(run));
         }
     }
 }

@@ -38,13 +38,20 @@ impl Sender {
         Self { screen, answer_time, clients: Mutex::default() }
     }
 
-    /// The body of the answer is not read.
+    /// Attempts a delivery. The address was allowed when its config was set, perhaps by other options.
     pub(super) async fn attempt(&self, delivery: TakenDelivery) -> Attempted {
-        let prepared = Url::parse(&delivery.url).map_err(|error| error.to_string());
-        let url = match prepared.and_then(|url| self.screen.check(&url).map(|()| url).map_err(|why| why.to_string())) {
+        let url = match Url::parse(&delivery.url) {
             Ok(url) => url,
-            Err(why) => return Attempted::Impossible(why),
+            Err(error) => return Attempted::Impossible(error.to_string()),
         };
+        match self.screen.check(&url) {
+            Ok(()) => self.call(url, delivery).await,
+            Err(refused) => Attempted::Impossible(refused.to_string()),
+        }
+    }
+
+    /// Calls an address that is allowed as written. The body of the answer is not read.
+    async fn call(&self, url: Url, delivery: TakenDelivery) -> Attempted {
         let client = match self.client(&url) {
             Ok(client) => client,
             Err(why) => return Attempted::Failed(why),
@@ -95,4 +102,50 @@ fn headers(delivery: &TakenDelivery) -> HeaderMap {
     headers.extend(secrets.authorization().and_then(secret).map(|value| (AUTHORIZATION, value)));
     headers.extend(secrets.token.and_then(secret).map(|value| (TOKEN, value)));
     headers
+}
+
+#[cfg(test)]
+mod tests {
+    use multitap_event::Timestamp;
+    use multitap_hub::PushKey;
+    use multitap_testkit::webhook::{Reply, Webhook};
+
+    use super::*;
+
+    fn delivery(url: &str) -> TakenDelivery {
+        TakenDelivery {
+            config: PushKey(1),
+            id: "delivery".to_owned(),
+            attempt: 1,
+            created: Timestamp::now(),
+            url: url.to_owned(),
+            secrets: None,
+            form: "1.0".to_owned(),
+            body: "{}".to_owned(),
+        }
+    }
+
+    /// A public name that leads to this machine by now passes the check of the address as written.
+    #[tokio::test]
+    async fn a_name_is_judged_by_where_it_leads_when_it_is_called() {
+        let webhook = Webhook::start(|_| Reply::Status(200)).unwrap();
+        let url = format!("http://localhost:{}/", webhook.port());
+        let call = async |screen: Screen| {
+            let sender = Sender::new(screen, Duration::from_secs(20));
+            sender.call(Url::parse(&url).unwrap(), delivery(&url)).await
+        };
+        let refused = call(Screen::public()).await;
+        assert_eq!(refused, Attempted::Impossible("localhost is this machine, which is not allowed".to_owned()));
+        assert!(webhook.received().is_empty());
+        let sent = call(Screen::public().allowing_loopback()).await;
+        assert_eq!(sent, Attempted::Answered { status: 200, retry_after: None });
+    }
+
+    #[tokio::test]
+    async fn an_address_is_judged_as_written() {
+        let sender = Sender::new(Screen::public(), Duration::from_secs(20));
+        for url in ["http://127.0.0.1:9/", "http://[fe80::1]/", "no url"] {
+            assert!(matches!(sender.attempt(delivery(url)).await, Attempted::Impossible(_)), "{url}");
+        }
+    }
 }
