@@ -79,12 +79,24 @@ impl Server {
 
     /// A stream that stays open.
     pub(crate) async fn subscribe(&self) -> Outcome<TcpStream> {
-        let list = self.call("ListTasks", &json!({})).await?;
-        let id = list.split("\"id\":\"").nth(1).and_then(|rest| rest.split('"').next()).ok_or("no task")?.to_owned();
-        let mut stream = self.post("tasks/resubscribe", &json!({ "id": id })).await?;
+        let mut stream = self.post("tasks/resubscribe", &json!({ "id": self.task().await? })).await?;
         // It is open once its head has come.
         stream.read_exact(&mut [0; 64]).await?;
         Ok(stream)
+    }
+
+    /// Has that address notified of the session's task.
+    pub(crate) async fn hook(&self, url: &str) -> Outcome<()> {
+        let config = json!({ "taskId": self.task().await?, "url": url });
+        let answer = self.call("CreateTaskPushNotificationConfig", &config).await?;
+        if answer.contains("\"result\"") { Ok(()) } else { Err(answer.into()) }
+    }
+
+    /// The task of its session.
+    async fn task(&self) -> Outcome<String> {
+        let list = self.call("ListTasks", &json!({})).await?;
+        let id = list.split("\"id\":\"").nth(1).and_then(|rest| rest.split('"').next());
+        Ok(id.ok_or("no task")?.to_owned())
     }
 
     async fn call(&self, method: &str, params: &serde_json::Value) -> Outcome<String> {

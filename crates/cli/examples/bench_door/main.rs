@@ -6,6 +6,7 @@
 //! - `stream`: processor time for an event of a stream of 1000, beside the least; and of 100 000 beside 1000.
 //! - `acp`: the same for an ACP client of the session, beside an A2A stream.
 //! - `fan-out`: one burst of events to 1, 10 and 100 web sockets; deliveries a second, and processor time for each.
+//! - `push`: processor time for an event of a stream while a webhook is notified that never answers, beside none.
 //! - `after-load`: the memory of a door once readers that never read are gone.
 //! - `idle`: from the start to the first card, and the memory of a door that nobody uses, and of each open stream.
 //!
@@ -20,13 +21,14 @@ mod server;
 use std::error::Error;
 use std::time::{Duration, Instant};
 
+use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use self::client::{AcpClient, Server, Socket};
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-const PARTS: [&str; 5] = ["stream", "acp", "fan-out", "after-load", "idle"];
+const PARTS: [&str; 6] = ["stream", "acp", "fan-out", "push", "after-load", "idle"];
 
 /// The allocator of the product: how much of freed memory goes back to the system is its business.
 #[global_allocator]
@@ -52,6 +54,9 @@ async fn main() -> Outcome<()> {
     }
     if has("fan-out") {
         fan_out().await?;
+    }
+    if has("push") {
+        push().await?;
     }
     if has("after-load") {
         after_load().await?;
@@ -137,6 +142,27 @@ async fn fan_out() -> Outcome<()> {
         let figures = format!("{:.0}   {:.2}", deliveries / took, spent * 1e6 / deliveries);
         note(&format!("{clients} clients, deliveries/s and CPU µs each"), &figures);
     }
+    Ok(())
+}
+
+async fn push() -> Outcome<()> {
+    println!("push: a webhook that never answers");
+    let (plain, hooked) = (Server::start(server::WORD).await?, Server::start(server::WORD).await?);
+    // The system accepts its connections, and nobody reads them.
+    let silent = TcpListener::bind("127.0.0.1:0").await?;
+    hooked.hook(&format!("http://{}/", silent.local_addr()?)).await?;
+    for server in [&plain, &hooked] {
+        cost(server, 1000, 3).await?;
+    }
+    // Alternately: the machine may become slower or faster meanwhile.
+    let (mut without, mut with) = (0.0, 0.0);
+    for _ in 0..10 {
+        without += cost(&plain, 1000, 6).await? / 10.0;
+        with += cost(&hooked, 1000, 6).await? / 10.0;
+    }
+    note("1000 events a stream, µs each", &format!("{without:.1}"));
+    note("the same with it", &format!("{with:.1}"));
+    row("with it, beside without", &format!("{:.2}x", with / without), "<= 1.05x", with <= 1.05 * without);
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use multitap_event::Timestamp;
 use multitap_hub::Session;
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::super::frame::{Body, Frame, FrameScope, StateChange};
@@ -16,8 +16,11 @@ use super::notice::Notice;
 use super::watchers::Watchers;
 use super::{Push, lock};
 
-/// Most frames that are read before something is stored.
-const BATCH: usize = 256;
+/// Most frames that are read at a time.
+const BATCH: usize = 4096;
+/// Time between two reads. While an agent says much, it saves waking up for each piece; the frames of that time are still
+/// in memory.
+const BETWEEN_READS: Duration = Duration::from_millis(10);
 /// How long to wait before a journal that failed is used again: at first, and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -99,7 +102,7 @@ impl Follower {
         let mut pause = FIRST_PAUSE;
         while let Err(error) = self.watchers.load().await {
             tracing::warn!(session = %self.stage.session().id(), %error, "cannot read the push configs");
-            tokio::time::sleep(pause).await;
+            sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
@@ -109,7 +112,7 @@ impl Follower {
         let mut pause = FIRST_PAUSE;
         while let Err(error) = self.watchers.store().await {
             tracing::warn!(session = %self.stage.session().id(), %error, "cannot store push notifications");
-            tokio::time::sleep(pause).await;
+            sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
@@ -132,6 +135,9 @@ impl Follower {
                 Ok(Some(frame)) => {
                     self.watchers.take(&frame);
                     for _ in 1..BATCH {
+                        if self.watchers.is_full() {
+                            break;
+                        }
                         let Some(frame) = reader.try_next() else { break };
                         self.watchers.take(&frame);
                     }
@@ -145,6 +151,7 @@ impl Follower {
                 }
             }
             self.store().await;
+            sleep(BETWEEN_READS).await;
         }
         Pause::Changed
     }

@@ -19,6 +19,8 @@ use super::notice::{Notice, Watcher};
 
 /// Least time between two notifications of 0.3 with the same state: each contains the whole task.
 const BETWEEN_TASKS: Duration = Duration::from_secs(1);
+/// Number of notices from which on they are stored before more is read.
+const MOST_NOTICES: usize = 256;
 /// Most bytes of bodies that are stored together.
 const AT_A_TIME: usize = 2 * 1024 * 1024;
 
@@ -87,6 +89,11 @@ impl Watchers {
 
     pub(super) fn is_empty(&self) -> bool {
         self.list.is_empty()
+    }
+
+    /// Whether to store before more is read.
+    pub(super) fn is_full(&self) -> bool {
+        self.notices.len() >= MOST_NOTICES
     }
 
     pub(super) fn list(&self) -> &[Watcher] {
