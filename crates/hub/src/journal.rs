@@ -14,8 +14,8 @@ use serde_json::{Map, Value};
 
 pub use self::push::{
     DeliveriesOf, DeliveryOutcome, DeliveryRecord, DeliveryStatus, NewDelivery, NewPushConfig, PUSH_CONFIGS_PER_CLIENT,
-    PUSH_CONFIGS_PER_TASK, PUSH_LOG, PUSH_QUEUE, PendingPush, PushConfigRecord, PushKey, PushPosition, PushQueue,
-    PushScope, PutPushConfig, SettledAttempt, TakePush, TakenDelivery,
+    PUSH_CONFIGS_PER_TASK, PUSH_LOG, PUSH_QUEUE, PUSH_QUEUE_BYTES, PendingPush, PushConfigRecord, PushKey,
+    PushPosition, PushQueue, PushScope, PutPushConfig, SettledAttempt, TakePush, TakenDelivery,
 };
 pub use self::task::{TaskFilter, TaskPage, TaskRecord};
 use crate::entry::Entry;

@@ -16,6 +16,8 @@ pub const PUSH_CONFIGS_PER_TASK: usize = 16;
 pub const PUSH_CONFIGS_PER_CLIENT: usize = 256;
 /// Most deliveries of one config that wait. When there are more, the oldest that was not yet tried is given up.
 pub const PUSH_QUEUE: usize = 100;
+/// Most bytes of their bodies; likewise.
+pub const PUSH_QUEUE_BYTES: usize = 8 * 1024 * 1024;
 /// Most deliveries of one task that the log of deliveries contains, besides those that wait.
 pub const PUSH_LOG: usize = 200;
 

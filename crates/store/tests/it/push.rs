@@ -3,8 +3,8 @@
 use multitap_event::{SessionId, Timestamp};
 use multitap_hub::{
     DeliveriesOf, DeliveryOutcome, DeliveryRecord, DeliveryStatus, Journal as _, NewDelivery, NewPushConfig,
-    PUSH_CONFIGS_PER_CLIENT, PUSH_CONFIGS_PER_TASK, PUSH_LOG, PUSH_QUEUE, PushKey, PushPosition, PushQueue, PushScope,
-    PutPushConfig, SettledAttempt, TakePush, TakenDelivery, TaskRecord,
+    PUSH_CONFIGS_PER_CLIENT, PUSH_CONFIGS_PER_TASK, PUSH_LOG, PUSH_QUEUE, PUSH_QUEUE_BYTES, PushKey, PushPosition,
+    PushQueue, PushScope, PutPushConfig, SettledAttempt, TakePush, TakenDelivery, TaskRecord,
 };
 use multitap_store::Store;
 
@@ -214,6 +214,21 @@ async fn a_full_queue_gives_up_its_oldest_and_says_so() {
     assert_eq!(log.last().unwrap().status, DeliveryStatus::Pending);
     scene.settle(&tried, DeliveryOutcome::Delivered).await;
     assert_eq!(scene.take(key).await.unwrap().body, "body 5");
+}
+
+#[tokio::test]
+async fn a_queue_is_bounded_in_bytes_too() {
+    let scene = Scene::new().await;
+    let key = scene.stored("t", "p").await;
+    let large = |seq| NewDelivery { body: "x".repeat(PUSH_QUEUE_BYTES / 4 + 1), ..delivery(key, seq) };
+    scene.store.enqueue((1..=5).map(large).collect()).await.unwrap();
+    let log = scene.log().await;
+    let waiting = log.iter().filter(|entry| entry.status == DeliveryStatus::Pending).count();
+    assert_eq!((waiting, log.len()), (3, 5), "{log:#?}");
+    assert_eq!(log[0].status, DeliveryStatus::Pending, "the newest stays");
+    let whole = NewDelivery { body: "x".repeat(2 * PUSH_QUEUE_BYTES), ..delivery(key, 9) };
+    scene.store.enqueue(vec![whole]).await.unwrap();
+    assert_eq!(scene.take(key).await.unwrap().body.len(), 2 * PUSH_QUEUE_BYTES, "one is never too many");
 }
 
 #[tokio::test]

@@ -2,8 +2,8 @@
 
 use multitap_event::Timestamp;
 use multitap_hub::{
-    DeliveriesOf, DeliveryOutcome, DeliveryRecord, DeliveryStatus, NewDelivery, PUSH_LOG, PUSH_QUEUE, PendingPush,
-    PushKey, SettledAttempt, TakePush, TakenDelivery,
+    DeliveriesOf, DeliveryOutcome, DeliveryRecord, DeliveryStatus, NewDelivery, PUSH_LOG, PUSH_QUEUE, PUSH_QUEUE_BYTES,
+    PendingPush, PushKey, SettledAttempt, TakePush, TakenDelivery,
 };
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
 use serde::{Deserialize, Serialize};
@@ -83,21 +83,24 @@ fn enqueue_one(connection: &Connection, new: &NewDelivery, now: i64) -> rusqlite
     Ok(true)
 }
 
-/// Gives up the oldest untried delivery of a queue that is too long.
+/// Gives up the oldest untried deliveries of a queue that is too long.
 fn drop_surplus(connection: &Connection, config: PushKey, now: i64) -> rusqlite::Result<()> {
-    let count = "SELECT count(*) FROM push_deliveries WHERE config = ? AND status = 'pending'";
-    let waiting: i64 = connection.prepare_cached(count)?.query_row([config.0], |row| row.get(0))?;
-    if waiting <= PUSH_QUEUE as i64 {
-        return Ok(());
-    }
+    let waiting = "SELECT count(*), coalesce(sum(octet_length(body)), 0) FROM push_deliveries \
+                   WHERE config = ? AND status = 'pending'";
     let oldest = "UPDATE push_deliveries SET status = 'givenUp', body = NULL, updated = ?1, \
                   error = 'the queue is full: newer notifications wait' WHERE key = \
                   (SELECT key FROM push_deliveries WHERE config = ?2 AND status = 'pending' AND attempts = 0 \
                    ORDER BY key LIMIT 1) RETURNING task_id";
-    let task = connection.prepare_cached(oldest)?.query_row(params![now, config.0], |row| row.get::<_, String>(0));
-    match task.optional()? {
-        Some(task) => trim(connection, &task),
-        None => Ok(()),
+    loop {
+        let (count, bytes): (i64, i64) =
+            connection.prepare_cached(waiting)?.query_row([config.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        // One delivery is never too many.
+        if count <= 1 || (count <= PUSH_QUEUE as i64 && bytes <= PUSH_QUEUE_BYTES as i64) {
+            return Ok(());
+        }
+        let task = connection.prepare_cached(oldest)?.query_row(params![now, config.0], |row| row.get::<_, String>(0));
+        let Some(task) = task.optional()? else { return Ok(()) };
+        trim(connection, &task)?;
     }
 }
 
