@@ -16,6 +16,8 @@ use crate::dialect::Dialect;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Form {
     V0_3,
+    /// As on HTTP+JSON of 0.3, where authentication has the shapes of 1.0.
+    V0_3Rest,
     V1_0,
     /// Both: clients of 0.3 break on a card of 1.0 alone.
     Hybrid,

@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use crate::error::Error;
-use crate::model::{Message, Role, Sent, Task, TaskList, TaskState, Update};
+use crate::model::{Message, Sent, Task, TaskList, Update};
 use crate::params;
 use crate::read::{Node, model};
 use crate::request::{PushConfig, Request, write_command};
-use crate::write::{Wire, text, tree};
+use crate::write::{Wire, tree};
 
 /// A version of A2A on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -36,28 +36,8 @@ impl Dialect {
         }
     }
 
-    /// The `result` of a frame of a stream.
-    pub fn write_update(self, update: &Update) -> String {
-        text(&Wire(self, update))
-    }
-
-    /// The `result` of a message that was sent.
-    pub fn write_sent(self, sent: &Sent) -> String {
-        text(&Wire(self, sent))
-    }
-
-    /// The `result` of getting or canceling a task.
-    pub fn write_task(self, task: &Task) -> String {
-        text(&Wire(self, task))
-    }
-
-    /// The `result` of listing tasks. JSON-RPC of 0.3 has no such method; its REST has.
-    pub fn write_task_list(self, list: &TaskList) -> String {
-        text(&Wire(self, list))
-    }
-
     pub fn write_message(self, message: &Message) -> Value {
-        tree(&Wire(self, message))
+        tree(&Wire(self.into(), message))
     }
 
     /// The `result` of creating or getting a push config.
@@ -109,21 +89,5 @@ impl Dialect {
     /// Method and parameters of this request; `None` if the dialect has no such method.
     pub fn write_request(self, request: &Request) -> Option<(&'static str, Value)> {
         params::write(self, request).or_else(|| write_command(request))
-    }
-
-    pub(crate) fn role_word(self, role: Role) -> &'static str {
-        match (self, role) {
-            (Self::V0_3, Role::User) => "user",
-            (Self::V0_3, Role::Agent) => "agent",
-            (Self::V1_0, Role::User) => "ROLE_USER",
-            (Self::V1_0, Role::Agent) => "ROLE_AGENT",
-        }
-    }
-
-    pub(crate) fn state_word(self, state: TaskState) -> &'static str {
-        match self {
-            Self::V0_3 => state.words().0,
-            Self::V1_0 => state.words().1,
-        }
     }
 }

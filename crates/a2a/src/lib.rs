@@ -10,6 +10,7 @@ pub mod card;
 pub mod client;
 pub mod devtool;
 mod dialect;
+mod encoding;
 mod error;
 pub mod extension;
 pub mod hops;
@@ -18,14 +19,17 @@ mod model;
 mod params;
 mod read;
 mod request;
+mod rest;
 mod v0_3;
 mod v1_0;
 mod write;
 
 pub use dialect::Dialect;
+pub use encoding::Encoding;
 pub use error::{Error, ErrorKind};
 pub use model::{
     Artifact, ArtifactUpdate, Content, Map, Message, Part, Role, Sent, StatusUpdate, Task, TaskList, TaskState,
     TaskStatus, Update,
 };
 pub use request::{Authentication, CommandExecute, ListTasks, PushConfig, Request, SendConfiguration, SendMessage};
+pub use rest::{NoRestCall, RestCall};

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::dialect::Dialect;
+use crate::encoding::Encoding;
 use crate::error::Error;
 use crate::model::TaskState;
 use crate::read::{MOST, Node, model, short};
@@ -59,7 +60,7 @@ impl Method {
 }
 
 /// The fields that name a task and its push config.
-fn push_keys(dialect: Dialect) -> (&'static str, &'static str) {
+pub(crate) fn push_keys(dialect: Dialect) -> (&'static str, &'static str) {
     match dialect {
         Dialect::V0_3 => ("id", "pushNotificationConfigId"),
         Dialect::V1_0 => ("taskId", "id"),
@@ -139,8 +140,11 @@ fn state(dialect: Dialect, node: &Node<'_>) -> Result<Option<TaskState>, Error> 
         Some(TaskState::Unknown) => Ok(None),
         Some(state) => Ok(Some(state)),
         None => {
-            let known =
-                TaskState::ALL.into_iter().map(|state| dialect.state_word(state)).collect::<Vec<_>>().join(", ");
+            let known = TaskState::ALL
+                .into_iter()
+                .map(|state| Encoding::from(dialect).state_word(state))
+                .collect::<Vec<_>>()
+                .join(", ");
             Err(node.wrong(format_args!("must be one of {known}, not {}", short(node.value()))))
         }
     }
@@ -241,7 +245,7 @@ fn write_send(dialect: Dialect, send: &SendMessage) -> Value {
         push_key(dialect): asked.push.as_ref().map(|push| write_push_config(dialect, None, push)),
     }));
     Value::Object(present(json!({
-        "message": tree(&Wire(dialect, &send.message)),
+        "message": tree(&Wire(dialect.into(), &send.message)),
         "configuration": filled(&configuration),
         "metadata": filled(&send.metadata),
     })))
@@ -250,7 +254,7 @@ fn write_send(dialect: Dialect, send: &SendMessage) -> Value {
 fn write_list(dialect: Dialect, list: &ListTasks) -> Value {
     Value::Object(present(json!({
         "contextId": list.context_id,
-        "status": list.state.map(|state| dialect.state_word(state)),
+        "status": list.state.map(|state| Encoding::from(dialect).state_word(state)),
         "pageToken": list.page_token,
         "statusTimestampAfter": list.status_timestamp_after,
         "pageSize": list.page_size,

@@ -4,7 +4,6 @@
 //! left out. Data that is no object is wrapped as `{"value": …}` and marked by [`WRAPPED`] in the part's metadata, like
 //! in the SDKs of the protocol; such a part is unwrapped when read.
 
-#[cfg(feature = "client")]
 pub(crate) mod rest;
 
 use serde::ser::SerializeMap as _;

@@ -1,20 +1,20 @@
-//! Writes the model in either dialect, directly from borrowed values to text: one event is written once for many
+//! Writes the model in any encoding, directly from borrowed values to text: one event is written once for many
 //! clients.
 //!
-//! Here is what both dialects share, or where only a name or a field differs; the rest is in their own modules.
+//! Here is what the encodings share, or where only a name or a field differs; the rest is in their own modules.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::dialect::Dialect;
+use crate::encoding::Encoding;
 use crate::model::{
     Artifact, ArtifactUpdate, Map, Message, Part, Sent, StatusUpdate, Task, TaskList, TaskStatus, Update,
 };
 use crate::{v0_3, v1_0};
 
-/// A value of the model, to be written in a dialect.
-pub(crate) struct Wire<'a, T: ?Sized>(pub(crate) Dialect, pub(crate) &'a T);
+/// A value of the model, to be written in an encoding.
+pub(crate) struct Wire<'a, T: ?Sized>(pub(crate) Encoding, pub(crate) &'a T);
 
 pub(crate) fn text(value: &impl Serialize) -> String {
     // All keys are strings and no serializer fails, so this never happens.
@@ -48,27 +48,27 @@ pub(crate) trait Fields: SerializeMap {
         if list.is_empty() { Ok(()) } else { self.serialize_entry(key, list) }
     }
 
-    /// The kind of the object, which only 0.3 writes.
-    fn kind(&mut self, dialect: Dialect, kind: &str) -> Result<(), Self::Error> {
-        match dialect {
-            Dialect::V0_3 => self.serialize_entry("kind", kind),
-            Dialect::V1_0 => Ok(()),
+    /// The kind of the object, which only JSON-RPC of 0.3 writes.
+    fn kind(&mut self, encoding: Encoding, kind: &str) -> Result<(), Self::Error> {
+        match encoding {
+            Encoding::V0_3 => self.serialize_entry("kind", kind),
+            Encoding::V0_3Rest | Encoding::V1_0 => Ok(()),
         }
     }
 
     /// The context of a task, which 1.0 leaves out if there is none.
-    fn context(&mut self, dialect: Dialect, id: &str) -> Result<(), Self::Error> {
-        match dialect {
-            Dialect::V1_0 if id.is_empty() => Ok(()),
-            Dialect::V0_3 | Dialect::V1_0 => self.serialize_entry("contextId", id),
+    fn context(&mut self, encoding: Encoding, id: &str) -> Result<(), Self::Error> {
+        match encoding {
+            Encoding::V1_0 if id.is_empty() => Ok(()),
+            Encoding::V0_3 | Encoding::V0_3Rest | Encoding::V1_0 => self.serialize_entry("contextId", id),
         }
     }
 
     /// A flag, which 1.0 leaves out if it is not set.
-    fn flag(&mut self, dialect: Dialect, key: &'static str, is_set: bool) -> Result<(), Self::Error> {
-        match dialect {
-            Dialect::V1_0 if !is_set => Ok(()),
-            Dialect::V0_3 | Dialect::V1_0 => self.serialize_entry(key, &is_set),
+    fn flag(&mut self, encoding: Encoding, key: &'static str, is_set: bool) -> Result<(), Self::Error> {
+        match encoding {
+            Encoding::V1_0 if !is_set => Ok(()),
+            Encoding::V0_3 | Encoding::V0_3Rest | Encoding::V1_0 => self.serialize_entry(key, &is_set),
         }
     }
 
@@ -88,24 +88,28 @@ where
     }
 }
 
-/// One of several objects: in 1.0, their keys distinguish them.
+/// One of several objects: their keys distinguish them, except on JSON-RPC of 0.3.
 fn one_of<S: Serializer>(
-    dialect: Dialect,
+    encoding: Encoding,
     key: &'static str,
     thing: &impl Serialize,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    match dialect {
-        Dialect::V0_3 => thing.serialize(serializer),
-        Dialect::V1_0 => serializer.collect_map([(key, thing)]),
+    match encoding {
+        Encoding::V0_3 => thing.serialize(serializer),
+        Encoding::V0_3Rest | Encoding::V1_0 => serializer.collect_map([(key, thing)]),
     }
+}
+
+fn message_key(encoding: Encoding) -> &'static str {
+    if encoding == Encoding::V0_3Rest { "msg" } else { "message" }
 }
 
 impl Serialize for Wire<'_, Update> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.1 {
             Update::Task(task) => one_of(self.0, "task", &Wire(self.0, task), serializer),
-            Update::Message(message) => one_of(self.0, "message", &Wire(self.0, message), serializer),
+            Update::Message(message) => one_of(self.0, message_key(self.0), &Wire(self.0, message), serializer),
             Update::Status(update) => one_of(self.0, "statusUpdate", &Wire(self.0, update), serializer),
             Update::Artifact(update) => one_of(self.0, "artifactUpdate", &Wire(self.0, update), serializer),
         }
@@ -116,24 +120,24 @@ impl Serialize for Wire<'_, Sent> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.1 {
             Sent::Task(task) => one_of(self.0, "task", &Wire(self.0, task), serializer),
-            Sent::Message(message) => one_of(self.0, "message", &Wire(self.0, message), serializer),
+            Sent::Message(message) => one_of(self.0, message_key(self.0), &Wire(self.0, message), serializer),
         }
     }
 }
 
 impl Serialize for Wire<'_, Task> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self(dialect, task) = *self;
+        let Self(encoding, task) = *self;
         let mut map = serializer.serialize_map(None)?;
-        map.kind(dialect, "task")?;
+        map.kind(encoding, "task")?;
         map.serialize_entry("id", &task.id)?;
-        map.context(dialect, &task.context_id)?;
-        map.serialize_entry("status", &Wire(dialect, &task.status))?;
+        map.context(encoding, &task.context_id)?;
+        map.serialize_entry("status", &Wire(encoding, &task.status))?;
         if !task.history.is_empty() {
-            map.serialize_entry("history", &Wire(dialect, task.history.as_slice()))?;
+            map.serialize_entry("history", &Wire(encoding, task.history.as_slice()))?;
         }
         if !task.artifacts.is_empty() {
-            map.serialize_entry("artifacts", &Wire(dialect, task.artifacts.as_slice()))?;
+            map.serialize_entry("artifacts", &Wire(encoding, task.artifacts.as_slice()))?;
         }
         map.metadata(&task.metadata)?;
         map.end()
@@ -142,9 +146,9 @@ impl Serialize for Wire<'_, Task> {
 
 impl Serialize for Wire<'_, TaskList> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self(dialect, list) = *self;
+        let Self(encoding, list) = *self;
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("tasks", &Wire(dialect, list.tasks.as_slice()))?;
+        map.serialize_entry("tasks", &Wire(encoding, list.tasks.as_slice()))?;
         map.serialize_entry("nextPageToken", &list.next_page_token)?;
         map.serialize_entry("pageSize", &list.page_size)?;
         map.serialize_entry("totalSize", &list.total_size)?;
@@ -154,10 +158,10 @@ impl Serialize for Wire<'_, TaskList> {
 
 impl Serialize for Wire<'_, TaskStatus> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self(dialect, status) = *self;
+        let Self(encoding, status) = *self;
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("state", dialect.state_word(status.state))?;
-        map.optional("message", status.message.as_ref().map(|message| Wire(dialect, message)).as_ref())?;
+        map.serialize_entry("state", encoding.state_word(status.state))?;
+        map.optional("message", status.message.as_ref().map(|message| Wire(encoding, message)).as_ref())?;
         map.optional("timestamp", status.timestamp.as_ref())?;
         map.end()
     }
@@ -165,13 +169,13 @@ impl Serialize for Wire<'_, TaskStatus> {
 
 impl Serialize for Wire<'_, StatusUpdate> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self(dialect, update) = *self;
+        let Self(encoding, update) = *self;
         let mut map = serializer.serialize_map(None)?;
-        map.kind(dialect, "status-update")?;
+        map.kind(encoding, "status-update")?;
         map.serialize_entry("taskId", &update.task_id)?;
-        map.context(dialect, &update.context_id)?;
-        map.serialize_entry("status", &Wire(dialect, &update.status))?;
-        if dialect == Dialect::V0_3 {
+        map.context(encoding, &update.context_id)?;
+        map.serialize_entry("status", &Wire(encoding, &update.status))?;
+        if encoding != Encoding::V1_0 {
             map.serialize_entry("final", &update.is_final)?;
         }
         map.metadata(&update.metadata)?;
@@ -181,14 +185,14 @@ impl Serialize for Wire<'_, StatusUpdate> {
 
 impl Serialize for Wire<'_, ArtifactUpdate> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self(dialect, update) = *self;
+        let Self(encoding, update) = *self;
         let mut map = serializer.serialize_map(None)?;
-        map.kind(dialect, "artifact-update")?;
+        map.kind(encoding, "artifact-update")?;
         map.serialize_entry("taskId", &update.task_id)?;
-        map.context(dialect, &update.context_id)?;
-        map.serialize_entry("artifact", &Wire(dialect, &update.artifact))?;
-        map.flag(dialect, "append", update.append)?;
-        map.flag(dialect, "lastChunk", update.last_chunk)?;
+        map.context(encoding, &update.context_id)?;
+        map.serialize_entry("artifact", &Wire(encoding, &update.artifact))?;
+        map.flag(encoding, "append", update.append)?;
+        map.flag(encoding, "lastChunk", update.last_chunk)?;
         map.metadata(&update.metadata)?;
         map.end()
     }
@@ -196,12 +200,12 @@ impl Serialize for Wire<'_, ArtifactUpdate> {
 
 impl Serialize for Wire<'_, Artifact> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self(dialect, artifact) = *self;
+        let Self(encoding, artifact) = *self;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("artifactId", &artifact.artifact_id)?;
         map.optional("name", artifact.name.as_ref())?;
         map.optional("description", artifact.description.as_ref())?;
-        map.serialize_entry("parts", &Wire(dialect, artifact.parts.as_slice()))?;
+        map.serialize_entry("parts", &Wire(encoding, artifact.parts.as_slice()))?;
         map.list("extensions", &artifact.extensions)?;
         map.metadata(&artifact.metadata)?;
         map.end()
@@ -210,15 +214,19 @@ impl Serialize for Wire<'_, Artifact> {
 
 impl Serialize for Wire<'_, Message> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self(dialect, message) = *self;
+        let Self(encoding, message) = *self;
         let mut map = serializer.serialize_map(None)?;
-        map.kind(dialect, "message")?;
+        map.kind(encoding, "message")?;
         map.serialize_entry("messageId", &message.message_id)?;
-        map.serialize_entry("role", dialect.role_word(message.role))?;
-        map.serialize_entry("parts", &Wire(dialect, message.parts.as_slice()))?;
+        map.serialize_entry("role", encoding.role_word(message.role))?;
+        let parts = if encoding == Encoding::V0_3Rest { "content" } else { "parts" };
+        map.serialize_entry(parts, &Wire(encoding, message.parts.as_slice()))?;
         map.optional("contextId", message.context_id.as_ref())?;
         map.optional("taskId", message.task_id.as_ref())?;
-        map.list("referenceTaskIds", &message.reference_task_ids)?;
+        // The gRPC message of 0.3 has no such field.
+        if encoding != Encoding::V0_3Rest {
+            map.list("referenceTaskIds", &message.reference_task_ids)?;
+        }
         map.list("extensions", &message.extensions)?;
         map.metadata(&message.metadata)?;
         map.end()
@@ -228,8 +236,9 @@ impl Serialize for Wire<'_, Message> {
 impl Serialize for Wire<'_, Part> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
-            Dialect::V0_3 => v0_3::write_part(self.1, serializer),
-            Dialect::V1_0 => v1_0::write_part(self.1, serializer),
+            Encoding::V0_3 => v0_3::write_part(self.1, serializer),
+            Encoding::V0_3Rest => v0_3::rest::write_part(self.1, serializer),
+            Encoding::V1_0 => v1_0::write_part(self.1, serializer),
         }
     }
 }

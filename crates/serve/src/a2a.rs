@@ -1,9 +1,10 @@
 //! The A2A door: requests in both dialects, frames of sessions as their answers.
 //!
-//! Inward: `http` or `ws` reads a request, `service` says what it means for which session and does it. Outward: `stage` reads
+//! Inward: `http`, `rest` or `ws` reads a request, `service` says what it means for which session and does it. Outward: `stage` reads
 //! a session's log, `project` makes frames of its events, `encode` writes them, `sse` and `ws` send
 //! them.
 
+mod artifact;
 mod card;
 mod coders;
 mod cursor;
@@ -11,6 +12,7 @@ mod decode;
 mod encode;
 mod follow;
 mod frame;
+mod head;
 mod history;
 mod http;
 mod keep;
@@ -19,6 +21,7 @@ mod past;
 mod project;
 mod push;
 mod repair;
+mod rest;
 mod service;
 mod sse;
 mod stage;
@@ -34,9 +37,10 @@ use axum::routing::{get, post};
 pub(crate) use self::card::card;
 pub(crate) use self::cursor::{Cursor, NoCursor};
 pub(crate) use self::frame::Form;
-pub(crate) use self::http::uses_extension;
+pub(crate) use self::head::{Params, uses_extension};
 pub use self::push::PushOptions;
 pub(crate) use self::push::{Push, run as run_push};
+pub(crate) use self::rest::call as call_path;
 pub(crate) use self::service::Service;
 pub(crate) use self::ws::{Connection, Hello};
 use crate::http::Shared;

@@ -5,6 +5,7 @@ mod body_room;
 mod connection;
 mod peer;
 mod private;
+mod public_url;
 mod route;
 
 use std::fmt;
@@ -28,6 +29,7 @@ pub(crate) use self::connection::Seat;
 use self::connection::{Connections, Listener};
 use self::peer::{Identify, PeerCheck};
 use self::private::SocketFile;
+pub use self::public_url::{InvalidPublicUrl, PublicUrl};
 use crate::a2a::{self, Push, PushOptions};
 use crate::guard::{Access, AccessError, Guard, is_loopback};
 use crate::host::{Host, Offers, Peer, PeerIdentity};
@@ -50,6 +52,18 @@ pub struct DoorConfig {
     pub remote_agents: Vec<String>,
     /// How clients' webhooks are called.
     pub push: PushOptions,
+    /// The address in the card, behind a proxy. Its name and its pages are allowed.
+    pub public_url: Option<PublicUrl>,
+    pub card: CardVersions,
+}
+
+/// The versions in the card for a client that names none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CardVersions {
+    #[default]
+    Hybrid,
+    /// Clients of 0.3 cannot read it. For suites of 1.0 that accept no other field.
+    V1_0,
 }
 
 /// A service behind the same guard as sessions.
@@ -168,14 +182,25 @@ impl Entrance {
 #[derive(Debug, Clone)]
 pub(crate) struct About {
     pub(crate) url: String,
+    /// The address in the card, whatever name a client used.
+    pub(crate) public_url: Option<PublicUrl>,
+    pub(crate) card: CardVersions,
     pub(crate) extension_required: bool,
     pub(crate) remote_agents: Vec<String>,
+}
+
+impl About {
+    /// A door that other machines cannot reach.
+    fn private(url: String) -> Self {
+        let card = CardVersions::Hybrid;
+        Self { url, public_url: None, card, extension_required: false, remote_agents: Vec::new() }
+    }
 }
 
 impl DoorState {
     /// For a protocol that comes by no address, such as over stdio: its client is the user.
     pub(crate) fn without_address(host: Arc<dyn Host>, stop: CancellationToken) -> Self {
-        let about = About { url: String::new(), extension_required: false, remote_agents: Vec::new() };
+        let about = About::private(String::new());
         let entrance = Entrance::new(Guard::private(), Limits::default());
         Self::new(host, entrance, about, None, stop, TaskTracker::new())
     }
@@ -203,9 +228,16 @@ impl fmt::Debug for DoorState {
 impl OpenDoor {
     /// Opens a door to that host's sessions.
     pub async fn open(config: DoorConfig, host: Arc<dyn Host>) -> Result<Self, DoorError> {
-        let Bound { listeners, addresses, url, guard } = bound(&config.host, config.port, config.access).await?;
+        let mut access = config.access;
+        if let Some(public) = &config.public_url {
+            access.allow_hosts.push(public.authority().to_owned());
+            access.allow_origins.push(public.origin().to_owned());
+        }
+        let Bound { listeners, addresses, url, guard } = bound(&config.host, config.port, access).await?;
         let about = About {
             url: url.clone(),
+            public_url: config.public_url,
+            card: config.card,
             extension_required: config.extension_required,
             remote_agents: config.remote_agents,
         };
@@ -245,7 +277,7 @@ impl OpenDoor {
     pub async fn open_private(socket: &Path, limits: Limits, host: Arc<dyn Host>) -> Result<Self, DoorError> {
         let url = format!("unix:{}", socket.display());
         let (listener, socket) = private::listen(socket)?;
-        let about = About { url: url.clone(), extension_required: false, remote_agents: Vec::new() };
+        let about = About::private(url.clone());
         let connections = take_in(vec![Listener::Unix(listener)], host, Guard::private(), about, None, limits);
         Ok(Self { addresses: Vec::new(), url, connections, socket: Some(socket) })
     }

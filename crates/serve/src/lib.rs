@@ -18,4 +18,4 @@ pub use a2a::PushOptions;
 pub use acp::serve_stdio;
 pub use guard::{Access, AccessError, BadToken, Caller, SUBPROTOCOL, Scheme, TokenError, Tokens};
 pub use host::{Host, Hosted, Opened, Peer, PeerIdentity, Wanted};
-pub use http::{DoorConfig, DoorError, Limits, OpenDoor, ServiceConfig};
+pub use http::{CardVersions, DoorConfig, DoorError, InvalidPublicUrl, Limits, OpenDoor, PublicUrl, ServiceConfig};

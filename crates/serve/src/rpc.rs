@@ -15,7 +15,7 @@ mod transport;
 mod websocket;
 
 pub(crate) use self::call::Pending;
-pub(crate) use self::message::{CLOSING, Fault, Invalid, Request, RequestId, opening, response};
+pub(crate) use self::message::{CLOSING, Fault, Invalid, Posted, Request, RequestId, opening, response};
 pub(crate) use self::peer::{Incoming, Peer};
 pub(crate) use self::stdio::Stdio;
 pub(crate) use self::transport::{Disconnected, Transport};

@@ -6,8 +6,10 @@ import { serve } from './lines.mjs';
 
 const require = createRequire(`${process.argv[2]}/package.json`);
 const { ClientFactory, ClientFactoryOptions, ServiceParameters, withA2AExtensions } = require('@a2a-js/sdk/client');
-const { AgentCard, Message, SendMessageRequest, StreamResponse, Task, TaskPushNotificationConfig } =
-  require('@a2a-js/sdk');
+const {
+  AgentCard, ListTasksRequest, ListTasksResponse, Message, SendMessageRequest, StreamResponse, Task,
+  TaskPushNotificationConfig,
+} = require('@a2a-js/sdk');
 
 let client;
 let extensions;
@@ -60,6 +62,10 @@ await serve({
     return { count: listed.configs.length };
   },
   read: async ({ body }) => StreamResponse.toJSON(StreamResponse.fromJSON(body)),
+  list: async ({ contextId }, _event, signal) =>
+    ListTasksResponse.toJSON(
+      await client.listTasks(ListTasksRequest.fromJSON({ contextId, includeArtifacts: true }), options(signal)),
+    ),
   resubscribe: ({ taskId }, event, signal) =>
     tell(client.resubscribeTask({ tenant: '', id: taskId }, options(signal)), event),
 });

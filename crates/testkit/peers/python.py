@@ -11,6 +11,7 @@ from a2a.types.a2a_pb2 import (
     GetTaskPushNotificationConfigRequest,
     GetTaskRequest,
     ListTaskPushNotificationConfigsRequest,
+    ListTasksRequest,
     SendMessageRequest,
     StreamResponse,
     SubscribeToTaskRequest,
@@ -73,6 +74,10 @@ class Peer:
     async def cancel(self, command, _tell):
         asked = CancelTaskRequest(id=command['taskId'])
         return MessageToDict(await self.plain.cancel_task(asked, context=self.context()))
+
+    async def list(self, command, _tell):
+        asked = ListTasksRequest(context_id=command['contextId'], include_artifacts=True)
+        return MessageToDict(await self.plain.list_tasks(asked, context=self.context()))
 
     async def resubscribe(self, command, tell):
         asked = SubscribeToTaskRequest(id=command['taskId'])

@@ -24,6 +24,11 @@ impl HttpClient {
         Self { port, headers: Vec::new() }
     }
 
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// A copy of the client with one more header on every request. It replaces an earlier one of that name.
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {
@@ -101,6 +106,8 @@ struct Body {
 /// One server-sent event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SseEvent {
+    /// The `event:` line, which only errors of HTTP+JSON have.
+    pub name: Option<String>,
     pub id: Option<String>,
     /// The data of the event, unchanged.
     pub data: String,
@@ -155,10 +162,12 @@ impl Response {
 
     /// The next event of a stream; `None` at its end. Skips comments.
     pub fn event(&mut self) -> Result<Option<SseEvent>> {
-        let (mut id, mut data) = (None, None);
+        let (mut name, mut id, mut data) = (None, None, None);
         loop {
             let Some(line) = self.body.line()? else { return Ok(None) };
-            if let Some(value) = line.strip_prefix("id: ") {
+            if let Some(value) = line.strip_prefix("event: ") {
+                name = Some(value.to_owned());
+            } else if let Some(value) = line.strip_prefix("id: ") {
                 id = Some(value.to_owned());
             } else if let Some(value) = line.strip_prefix("data: ") {
                 ensure!(data.is_none(), "an event has more than one line of data");
@@ -166,7 +175,7 @@ impl Response {
             } else if line.is_empty() {
                 if let Some(data) = data.take() {
                     let json = serde_json::from_str(&data).with_context(|| format!("not JSON: {data}"))?;
-                    return Ok(Some(SseEvent { id, data, json }));
+                    return Ok(Some(SseEvent { name, id, data, json }));
                 }
             } else if !line.starts_with(':') {
                 bail!("unexpected line in a stream: {line}");

@@ -35,6 +35,7 @@ pub mod record;
 mod scratch;
 pub mod script;
 mod shell;
+pub mod sut;
 pub mod terminal;
 pub mod wait;
 pub mod webhook;

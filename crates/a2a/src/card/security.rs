@@ -46,7 +46,7 @@ impl SecurityScheme {
     pub(super) fn write(&self, form: Form) -> Value {
         let field = NAMES.into_iter().find(|(kind, _)| *kind == self.kind).map(|(_, field)| field);
         let mut map = Map::new();
-        if form != Form::V1_0 || field.is_none() {
+        if matches!(form, Form::V0_3 | Form::Hybrid) || field.is_none() {
             map.extend(Some(&self.kind).filter(|kind| !kind.is_empty()).map(|kind| ("type".to_owned(), json!(kind))));
             map.extend(self.fields.clone());
             if self.kind == API_KEY {
@@ -80,10 +80,14 @@ fn rename(map: &mut Map, from: &str, to: &str) {
     map.extend(value.map(|value| (to.to_owned(), value)));
 }
 
-/// `[{"name": [scopes]}]` in 0.3.
-pub(super) fn requirements_0_3(all: &[SecurityRequirement]) -> Vec<Map> {
-    let one =
-        |scopes: &SecurityRequirement| scopes.iter().map(|(name, scopes)| (name.clone(), json!(scopes))).collect();
+/// `[{"name": [scopes]}]` in 0.3, but not on HTTP+JSON.
+pub(super) fn requirements_0_3(all: &[SecurityRequirement], form: Form) -> Vec<Value> {
+    if form == Form::V0_3Rest {
+        return requirements_1_0(all);
+    }
+    let one = |scopes: &SecurityRequirement| {
+        scopes.iter().map(|(name, scopes)| (name.clone(), json!(scopes))).collect::<Map>().into()
+    };
     all.iter().map(one).collect()
 }
 
@@ -93,19 +97,16 @@ pub(super) fn requirements_1_0(all: &[SecurityRequirement]) -> Vec<Value> {
     all.iter().map(|one| json!({ "schemes": one.iter().map(listed).collect::<Map>() })).collect()
 }
 
-/// The requirements of 1.0 if there are any, else those of 0.3.
+/// The requirements of 1.0 if there are any, else those of 0.3, which on HTTP+JSON look the same.
 pub(super) fn read_requirements(node: &Node<'_>) -> Result<Vec<SecurityRequirement>, Error> {
-    if node.has("securityRequirements") {
-        return node.each_object("securityRequirements", |node| {
-            node.opt_inside("schemes", |schemes| {
-                read_names(schemes, |node, name| {
-                    Ok(node.opt_inside(name, |inner| inner.strings("list"))?.unwrap_or_default())
-                })
-            })
-            .map(Option::unwrap_or_default)
-        });
-    }
-    node.each_object("security", |node| read_names(node, |node, name| node.strings(name)))
+    let key = if node.has("securityRequirements") { "securityRequirements" } else { "security" };
+    node.each_object(key, |node| match node.get("schemes") {
+        Some(schemes) if schemes.value().is_object() => read_names(&schemes, |node, name| {
+            Ok(node.opt_inside(name, |inner| inner.strings("list"))?.unwrap_or_default())
+        }),
+        _ if key == "security" => read_names(node, |node, name| node.strings(name)),
+        _ => Ok(SecurityRequirement::new()),
+    })
 }
 
 fn read_names(

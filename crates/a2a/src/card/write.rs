@@ -16,7 +16,7 @@ impl Form {
 
     /// A field that only 1.0 has.
     fn of_1_0<T>(self, field: impl FnOnce() -> T) -> Option<T> {
-        (self != Self::V0_3).then(field)
+        matches!(self, Self::V1_0 | Self::Hybrid).then(field)
     }
 }
 
@@ -27,7 +27,9 @@ impl Card {
         // `url` is for clients that ignore the list of interfaces: prefer JSON-RPC.
         let main = ours.iter().find(|it| it.binding == Binding::JsonRpc).or(ours.first());
         let main = form.of_0_3(|| main).flatten();
-        let listed = ours.iter().map(|it| json!({ "url": it.url, "transport": it.binding.as_str() }));
+        // Strict clients of 0.3 refuse a card with any other word.
+        let known = ours.iter().filter(|it| !matches!(it.binding, Binding::Other(_)));
+        let listed = known.map(|it| json!({ "url": it.url, "transport": it.binding.as_str() }));
         let schemes = self.security_schemes.iter().map(|(name, scheme)| (name.clone(), scheme.write(form)));
         let provider = self.provider.as_ref();
         let required = filled(&self.security_requirements);
@@ -46,7 +48,7 @@ impl Card {
             "capabilities": write_capabilities(&self.capabilities, form),
             "supportsAuthenticatedExtendedCard": form.of_0_3(|| self.capabilities.extended_card),
             "securitySchemes": filled(&schemes.collect::<Map>()),
-            "security": required.and_then(|all| form.of_0_3(|| requirements_0_3(all))),
+            "security": required.and_then(|all| form.of_0_3(|| requirements_0_3(all, form))),
             "securityRequirements": required.and_then(|all| form.of_1_0(|| requirements_1_0(all))),
             "defaultInputModes": self.input_modes,
             "defaultOutputModes": self.output_modes,
@@ -94,7 +96,7 @@ fn write_skill(skill: &Skill, form: Form) -> Map {
         "examples": filled(&skill.examples),
         "inputModes": filled(&skill.input_modes),
         "outputModes": filled(&skill.output_modes),
-        "security": required.and_then(|all| form.of_0_3(|| requirements_0_3(all))),
+        "security": required.and_then(|all| form.of_0_3(|| requirements_0_3(all, form))),
         "securityRequirements": required.and_then(|all| form.of_1_0(|| requirements_1_0(all))),
     }))
 }

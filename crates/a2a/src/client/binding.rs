@@ -155,9 +155,9 @@ impl AgentBinding {
         }
         if self.is_rest {
             return Ok(match (self.dialect, request) {
-                (Dialect::V0_3, Request::ListPushConfigs { .. }) => crate::v0_3::rest::push_configs(value),
+                (Dialect::V0_3, Request::ListPushConfigs { .. }) => crate::v0_3::rest::client::push_configs(value),
                 (Dialect::V0_3, Request::GetExtendedCard) | (Dialect::V1_0, _) => value,
-                (Dialect::V0_3, _) => crate::v0_3::rest::result(value),
+                (Dialect::V0_3, _) => crate::v0_3::rest::client::result(value),
             });
         }
         // Some servers echo a number as a string.

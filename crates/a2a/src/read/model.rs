@@ -4,6 +4,7 @@
 
 use super::{MOST, Node, short};
 use crate::dialect::Dialect;
+use crate::encoding::Encoding;
 use crate::error::Error;
 use crate::model::{
     Artifact, ArtifactUpdate, Message, Part, Role, StatusUpdate, Task, TaskList, TaskState, TaskStatus, Update,
@@ -51,7 +52,7 @@ fn status(dialect: Dialect, node: &Node<'_>) -> Result<TaskStatus, Error> {
 }
 
 pub(crate) fn state(dialect: Dialect, word: &str) -> Option<TaskState> {
-    TaskState::ALL.into_iter().find(|state| dialect.state_word(*state) == word)
+    TaskState::ALL.into_iter().find(|state| Encoding::from(dialect).state_word(*state) == word)
 }
 
 pub(crate) fn status_update(dialect: Dialect, node: &Node<'_>) -> Result<StatusUpdate, Error> {
@@ -118,9 +119,9 @@ fn role(dialect: Dialect, node: &Node<'_>) -> Result<Role, Error> {
     }
     let field = node.need("role")?;
     let word = field.str()?;
-    let role = [Role::User, Role::Agent].into_iter().find(|role| dialect.role_word(*role) == word);
+    let role = [Role::User, Role::Agent].into_iter().find(|role| Encoding::from(dialect).role_word(*role) == word);
     role.ok_or_else(|| {
-        let [user, agent] = [Role::User, Role::Agent].map(|role| dialect.role_word(role));
+        let [user, agent] = [Role::User, Role::Agent].map(|role| Encoding::from(dialect).role_word(role));
         field.wrong(format_args!("must be {user} or {agent}, not {}", short(field.value())))
     })
 }

@@ -1,159 +1,142 @@
 //! HTTP+JSON of 0.3: bodies in the JSON form of its gRPC messages (`content` for `parts`, no `kind`, enum names in
-//! capitals), while JSON-RPC has the shapes of the parent module. Servers answer in that form, some with its original
-//! field names (`msg`, `task_id`); some answer as on JSON-RPC. All are read.
+//! capitals), while JSON-RPC has the shapes of the parent module. Both sides send that form, some with its original field
+//! names (`request`, `msg`, `task_id`), or as on JSON-RPC. All are read, by conversion to the shapes of JSON-RPC.
 
+#[cfg(feature = "client")]
+pub(crate) mod client;
+
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use crate::dialect::Dialect;
-use crate::model::{Content, Map, Message, Part, TaskState};
-use crate::params;
-use crate::request::{PushConfig, SendMessage};
-use crate::write::{filled, present};
+use crate::error::Error;
+use crate::model::{Content, Map, Part, TaskState};
+use crate::params::Method;
+use crate::write::Fields as _;
 
-/// The body of `message:send` and `message:stream`.
-pub(crate) fn send(send: &SendMessage) -> Value {
-    let asked = &send.configuration;
-    let configuration = present(json!({
-        "blocking": !asked.return_immediately,
-        "historyLength": asked.history_length,
-        "acceptedOutputModes": filled(&asked.accepted_output_modes),
-        "pushNotification": asked.push.as_ref().map(write_push_config),
-    }));
-    Value::Object(present(json!({
-        "message": message(&send.message),
-        "configuration": configuration,
-        "metadata": filled(&send.metadata),
-    })))
+fn push_name(task_id: &str, config_id: &str) -> String {
+    format!("tasks/{task_id}/pushNotificationConfigs/{config_id}")
 }
 
-/// The body that creates a push config.
-pub(crate) fn create_push_config(task_id: &str, config: &PushConfig) -> Value {
-    let parent = format!("tasks/{task_id}");
-    let id = config.id.clone().unwrap_or_default();
-    let name = format!("{parent}/pushNotificationConfigs/{id}");
-    let config = json!({ "name": name, "pushNotificationConfig": write_push_config(config) });
-    json!({ "parent": parent, "configId": id, "config": config })
+/// The answer about push configs that JSON-RPC has as this.
+pub(crate) fn push_answer(result: Value) -> Value {
+    match result {
+        Value::Array(configs) => {
+            json!({ "configs": configs.into_iter().map(push_answer).collect::<Vec<_>>(), "nextPageToken": "" })
+        }
+        Value::Object(mut map) => {
+            let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
+            let config = map.shift_remove("pushNotificationConfig").unwrap_or_default();
+            json!({ "name": push_name(&text(map.get("taskId")), &text(config.get("id"))), "pushNotificationConfig": config })
+        }
+        // A config was deleted.
+        _ => json!({}),
+    }
 }
 
-fn write_push_config(config: &PushConfig) -> Value {
-    params::write_push_config(Dialect::V0_3, None, config)
-}
-
-fn message(message: &Message) -> Value {
-    Value::Object(present(json!({
-        "messageId": message.message_id,
-        "role": Dialect::V1_0.role_word(message.role),
-        "content": message.parts.iter().map(part).collect::<Vec<_>>(),
-        "contextId": message.context_id,
-        "taskId": message.task_id,
-        "extensions": filled(&message.extensions),
-        "metadata": filled(&message.metadata),
-    })))
-}
-
-fn part(part: &Part) -> Value {
-    let file = |key: &str, content: &str| json!({ "file": present(json!({ key: content, "mimeType": part.media_type, "name": part.filename })) });
-    let mut body = match &part.content {
-        Content::Text(text) => json!({ "text": text }),
-        Content::Raw(bytes) => file("fileWithBytes", bytes),
-        Content::Url(url) => file("fileWithUri", url),
-        Content::Data(data) if data.is_object() => json!({ "data": { "data": data } }),
+pub(crate) fn write_part<S: Serializer>(part: &Part, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    match &part.content {
+        Content::Text(text) => map.serialize_entry("text", text)?,
+        Content::Raw(_) | Content::Url(_) => map.serialize_entry("file", &File(part))?,
+        Content::Data(data) if data.is_object() => map.serialize_entry("data", &Data { data })?,
         // As on JSON-RPC: the dialect has only objects.
-        Content::Data(data) => json!({ "data": { "data": { "value": data } }, "metadata": { super::WRAPPED: true } }),
-    };
-    for (key, value) in &part.metadata {
-        body["metadata"][key] = value.clone();
-    }
-    body
-}
-
-/// Converts an answer or an update to the shapes of JSON-RPC.
-pub(crate) fn result(value: Value) -> Value {
-    let Value::Object(mut map) = value else { return value };
-    for (names, kind) in [
-        (["task", "task"], "task"),
-        (["message", "msg"], "message"),
-        (["statusUpdate", "status_update"], "status-update"),
-        (["artifactUpdate", "artifact_update"], "artifact-update"),
-    ] {
-        let inner = names.iter().find_map(|name| map.get(*name)).and_then(Value::as_object);
-        if let Some(inner) = inner.filter(|_| !map.contains_key("kind") && !map.contains_key("id")) {
-            return whole(inner.clone(), kind);
+        Content::Data(data) => {
+            map.serialize_entry("data", &Data { data: &Value::from_iter([("value", data.clone())]) })?;
+            map.serialize_entry("metadata", &super::wrapped(&part.metadata))?;
+            return map.end();
         }
     }
-    if let Some(Value::Array(tasks)) = map.get_mut("tasks") {
-        for task in tasks {
-            *task = whole(task.as_object().cloned().unwrap_or_default(), "task");
+    map.metadata(&part.metadata)?;
+    map.end()
+}
+
+/// The `data` of a part that holds some.
+#[derive(Serialize)]
+struct Data<'a> {
+    data: &'a Value,
+}
+
+/// The `file` of a part that holds one.
+struct File<'a>(&'a Part);
+
+impl Serialize for File<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        match &self.0.content {
+            Content::Raw(bytes) => map.serialize_entry("fileWithBytes", bytes)?,
+            Content::Url(uri) => map.serialize_entry("fileWithUri", uri)?,
+            Content::Text(_) | Content::Data(_) => {}
         }
-        return Value::Object(camel(map));
-    }
-    if let Some(Value::Array(configs)) = map.shift_remove("configs") {
-        return configs.into_iter().map(push_config).collect();
-    }
-    let map = camel(map);
-    if map.contains_key("pushNotificationConfig") {
-        return push_config(Value::Object(map));
-    }
-    let is_task = map.contains_key("status") && map.contains_key("id");
-    if is_task { whole(map, "task") } else { Value::Object(map) }
-}
-
-/// A list of configs may come without its wrapping.
-pub(crate) fn push_configs(value: Value) -> Value {
-    match value {
-        Value::Array(configs) => configs.into_iter().map(push_config).collect(),
-        // An empty list is left out.
-        Value::Object(map) if map.is_empty() => json!([]),
-        other => result(other),
+        map.optional("mimeType", self.0.media_type.as_ref())?;
+        map.optional("name", self.0.filename.as_ref())?;
+        map.end()
     }
 }
 
-/// `name` has the task's id: `tasks/ID/pushNotificationConfigs/ID`.
-fn push_config(value: Value) -> Value {
-    let Value::Object(map) = value else { return value };
+/// Converts the parameters of a request to those of JSON-RPC.
+pub(crate) fn params(method: Method, given: Map) -> Result<Map, Error> {
+    let mut map = camel(given);
+    match method {
+        Method::Send | Method::Stream => {
+            let message = map.shift_remove("request").or_else(|| map.shift_remove("message"));
+            let is_grpc = message.as_ref().is_some_and(|message| message.get("kind").is_none());
+            check_parts(message.as_ref())?;
+            map.extend(message.map(|message| ("message".to_owned(), message)));
+            inside(&mut map, "message", spoken);
+            inside(&mut map, "configuration", if is_grpc { grpc_configuration } else { camel });
+        }
+        Method::CreatePush => {
+            let config_id = map.shift_remove("configId").filter(|id| id != "");
+            let mut config = ["config", "pushNotificationConfig"].iter().fold(map, |map, key| match map.get(*key) {
+                Some(Value::Object(inner)) => camel(inner.clone()),
+                _ => map,
+            });
+            if config.get("id").is_none_or(|id| id == "") {
+                config.shift_remove("id");
+                config.extend(config_id.map(|id| ("id".to_owned(), id)));
+            }
+            map = Map::from_iter([("pushNotificationConfig".to_owned(), Value::Object(config))]);
+        }
+        Method::ListTasks => {
+            if let Some(word) = map.get("status").and_then(Value::as_str).map(state_word) {
+                map.insert("status".to_owned(), json!(word));
+            }
+        }
+        _ => {}
+    }
+    Ok(map)
+}
+
+/// A message of a client must not lose a part that is not understood.
+fn check_parts(message: Option<&Value>) -> Result<(), Error> {
+    let parts = message.and_then(|message| message.get("content")).and_then(Value::as_array);
+    for (index, part) in parts.into_iter().flatten().enumerate() {
+        if !["kind", "text", "file", "data"].iter().any(|key| part.get(key).is_some()) {
+            let field = format!("message.content[{index}]");
+            return Err(Error::invalid_params(format!("{field}: must hold text, file or data")).with("field", field));
+        }
+    }
+    Ok(())
+}
+
+/// A flag that is not set is left out, so without `blocking` the client does not wait.
+fn grpc_configuration(map: Map) -> Map {
     let mut map = camel(map);
-    if !map.contains_key("taskId") {
-        let name = map.get("name").and_then(Value::as_str).unwrap_or_default();
-        let task = name.split('/').nth(1).map(str::to_owned);
-        map.extend(task.map(|task| ("taskId".to_owned(), json!(task))));
-    }
-    Value::Object(map)
+    map.entry("blocking").or_insert(json!(false));
+    let push = map.shift_remove("pushNotification");
+    map.extend(push.map(|push| ("pushNotificationConfig".to_owned(), push)));
+    map
 }
 
-/// A task, a message or an update, with everything in it.
-fn whole(map: Map, kind: &str) -> Value {
-    if kind == "message" {
-        return Value::Object(spoken(map));
-    }
-    let mut map = camel(map);
-    map.insert("kind".to_owned(), json!(kind));
-    inside(&mut map, "status", status);
-    inside(&mut map, "artifact", artifact);
-    each(&mut map, "artifacts", artifact);
-    each(&mut map, "history", spoken);
-    Value::Object(map)
-}
-
-fn status(map: Map) -> Map {
-    let mut map = camel(map);
-    if let Some(update) = map.shift_remove("update") {
-        map.insert("message".to_owned(), update);
-    }
-    inside(&mut map, "message", spoken);
-    let word = map.get("state").and_then(Value::as_str).map(|word| match word.strip_prefix("TASK_STATE_") {
-        // The gRPC message spells it with two l.
+/// The word of JSON-RPC for a state.
+fn state_word(word: &str) -> String {
+    match word.strip_prefix("TASK_STATE_") {
+        // The gRPC message spells it with two l, and unspecified is unknown.
+        Some("UNSPECIFIED") => TaskState::Unknown.word().to_owned(),
         Some(word) => word.replace("CANCELLED", "CANCELED").replace('_', "-").to_ascii_lowercase(),
         None => word.to_owned(),
-    });
-    let word = word.unwrap_or_else(|| TaskState::Unknown.word().to_owned());
-    map.insert("state".to_owned(), json!(word));
-    map
-}
-
-fn artifact(map: Map) -> Map {
-    let mut map = camel(map);
-    each(&mut map, "parts", piece);
-    map
+    }
 }
 
 fn spoken(map: Map) -> Map {

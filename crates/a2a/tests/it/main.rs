@@ -10,4 +10,5 @@ mod error;
 mod extension;
 mod params;
 mod property;
+mod rest;
 mod wire;

@@ -1,8 +1,8 @@
 //! The same things in both dialects, letter by letter, and read back.
 
 use multitap_a2a::{
-    Artifact, ArtifactUpdate, Content, Dialect, ErrorKind, Map, Message, Part, Role, Sent, StatusUpdate, Task,
-    TaskList, TaskState, TaskStatus, Update,
+    Artifact, ArtifactUpdate, Content, Dialect, Encoding, ErrorKind, Map, Message, Part, Role, Sent, StatusUpdate,
+    Task, TaskList, TaskState, TaskStatus, Update,
 };
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ fn status(state: TaskState) -> TaskStatus {
 /// Written exactly so, and read back to the same.
 #[track_caller]
 fn check(dialect: Dialect, update: &Update, text: &str) {
-    assert_eq!(dialect.write_update(update), text);
+    assert_eq!(Encoding::from(dialect).write_update(update), text);
     let value: Value = serde_json::from_str(text).unwrap();
     assert_eq!(&dialect.read_update(&value).unwrap(), update);
 }
@@ -96,7 +96,7 @@ fn a_status_update_says_in_0_3_whether_it_is_the_last() {
         r#""status":{"state":"TASK_STATE_INPUT_REQUIRED","timestamp":"2026-11-15T10:00:00.000Z"}}}"#
     );
     check(Dialect::V1_0, &update(false), in_1_0);
-    assert_eq!(Dialect::V1_0.write_update(&update(true)), in_1_0);
+    assert_eq!(Encoding::V1_0.write_update(&update(true)), in_1_0);
 }
 
 #[test]
@@ -148,14 +148,14 @@ fn a_task_is_bare_where_it_is_the_answer_and_wrapped_where_1_0_must_tell_it_apar
         r#"{"id":"t1","contextId":"c1","#,
         r#""status":{"state":"TASK_STATE_SUBMITTED","timestamp":"2026-11-15T10:00:00.000Z"}}"#
     );
-    assert_eq!(Dialect::V0_3.write_task(&task), bare_0_3);
-    assert_eq!(Dialect::V1_0.write_task(&task), bare_1_0);
+    assert_eq!(Encoding::V0_3.write_task(&task), bare_0_3);
+    assert_eq!(Encoding::V1_0.write_task(&task), bare_1_0);
     let sent = Sent::Task(task.clone());
-    assert_eq!(Dialect::V0_3.write_sent(&sent), bare_0_3);
-    assert_eq!(Dialect::V1_0.write_sent(&sent), format!(r#"{{"task":{bare_1_0}}}"#));
+    assert_eq!(Encoding::V0_3.write_sent(&sent), bare_0_3);
+    assert_eq!(Encoding::V1_0.write_sent(&sent), format!(r#"{{"task":{bare_1_0}}}"#));
     let list = TaskList { tasks: vec![task], next_page_token: String::new(), page_size: 50, total_size: 1 };
     for (dialect, bare) in [(Dialect::V0_3, bare_0_3), (Dialect::V1_0, bare_1_0)] {
-        let text = dialect.write_task_list(&list);
+        let text = Encoding::from(dialect).write_task_list(&list);
         assert_eq!(text, format!(r#"{{"tasks":[{bare}],"nextPageToken":"","pageSize":50,"totalSize":1}}"#));
         assert_eq!(dialect.read_task_list(&serde_json::from_str(&text).unwrap()).unwrap(), list);
     }

@@ -8,7 +8,7 @@ use axum::http::header;
 use axum::response::IntoResponse as _;
 use axum::routing::post;
 use futures_util::stream;
-use multitap_a2a::{Dialect, Message, Part, Role, StatusUpdate, TaskState, TaskStatus, Update};
+use multitap_a2a::{Encoding, Message, Part, Role, StatusUpdate, TaskState, TaskStatus, Update};
 use serde_json::Value;
 use tokio::net::TcpListener;
 
@@ -55,6 +55,6 @@ fn frame(number: u64) -> String {
         is_final: false,
         metadata: metadata.as_object().cloned().unwrap_or_default(),
     });
-    let json = Dialect::V0_3.write_update(&update);
+    let json = Encoding::V0_3.write_update(&update);
     format!("id: {number}\ndata: {{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{json}}}\n\n")
 }

@@ -8,7 +8,9 @@ use multitap_event::{
     SessionId, SessionStart, TextChunk, Timestamp, TurnEnd, TurnStatus, link,
 };
 use multitap_hub::{Hub, Journal, Launch, Launching, Linger, Open, Refusal, Session, SessionRecord};
-use multitap_serve::{Access, DoorConfig, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity, Wanted};
+use multitap_serve::{
+    Access, CardVersions, DoorConfig, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity, Wanted,
+};
 use multitap_store::Store;
 use tokio_util::task::TaskTracker;
 
@@ -34,6 +36,8 @@ pub(crate) async fn run() -> Outcome<()> {
         extension_required: false,
         remote_agents: Vec::new(),
         push: multitap_serve::PushOptions::default(),
+        public_url: None,
+        card: CardVersions::Hybrid,
     };
     let door = OpenDoor::open(config, host).await?;
     println!("{}", door.url());

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use multitap_serve::PublicUrl;
 
 pub(super) const DOOR: &str = "Network";
 
@@ -37,6 +38,25 @@ pub(crate) struct PushArgs {
     pub(crate) allow_private_webhooks: bool,
 }
 
+/// The address behind a proxy.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct PublicArgs {
+    /// Address of this host for clients, behind a proxy: `https://example.org/path`
+    ///
+    /// The agent card names it, and requests with its name and pages of its origin are allowed. The proxy removes the
+    /// path and passes `WebSocket`s on.
+    #[arg(long, value_name = "URL", help_heading = DOOR)]
+    pub(crate) public_url: Option<PublicUrl>,
+}
+
+/// The options that `serve` and a door for a single session share.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DoorOptions<'a> {
+    pub(crate) access: &'a AccessArgs,
+    pub(crate) public: &'a PublicArgs,
+    pub(crate) push: PushArgs,
+}
+
 /// The door of a single session.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DoorArgs {
@@ -57,12 +77,19 @@ pub(crate) struct DoorArgs {
 
     #[command(flatten)]
     pub(crate) push: PushArgs,
+
+    #[command(flatten)]
+    pub(crate) public: PublicArgs,
 }
 
 impl DoorArgs {
     /// The address to listen on.
     pub(crate) fn host(&self) -> &str {
         self.a2a_host.as_deref().unwrap_or("127.0.0.1")
+    }
+
+    pub(crate) fn options(&self) -> DoorOptions<'_> {
+        DoorOptions { access: &self.access, public: &self.public, push: self.push }
     }
 
     /// The first option given about the door.
@@ -74,6 +101,7 @@ impl DoorArgs {
             (!access.allow_host.is_empty(), "--allow-host"),
             (!access.allow_origin.is_empty(), "--allow-origin"),
             (self.push.allow_private_webhooks, "--allow-private-webhooks"),
+            (self.public.public_url.is_some(), "--public-url"),
         ];
         given.into_iter().find(|(given, _)| *given).map(|(_, name)| name)
     }

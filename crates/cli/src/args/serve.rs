@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::door::{AccessArgs, DOOR, PushArgs};
+use super::door::{AccessArgs, DOOR, PublicArgs, PushArgs};
 use super::{AgentArgs, seconds};
 
 const EXAMPLES: &str = "\
@@ -40,6 +40,9 @@ pub(crate) struct ServeArgs {
 
     #[command(flatten)]
     pub(crate) access: AccessArgs,
+
+    #[command(flatten)]
+    pub(crate) public: PublicArgs,
 
     #[command(flatten)]
     pub(crate) push: PushArgs,

@@ -1,18 +1,23 @@
 //! The A2A door of the real binary, with the agent that needs no network: as a client without any library meets it.
 
+mod artifacts;
 mod bad;
 mod card;
 mod commands;
 mod core;
+mod docs;
 mod edited;
 mod push;
 mod queue;
+mod rest;
 mod restart;
 mod resume;
 mod rights;
 mod settings;
 mod settled;
+mod tck;
 mod turn;
+mod way;
 
 use std::fs;
 use std::time::Instant;
@@ -54,7 +59,7 @@ impl Scene {
 }
 
 /// What a client sends, in 0.3.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 struct Said(Value);
 
 impl Said {

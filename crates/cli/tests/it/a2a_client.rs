@@ -8,7 +8,10 @@ use std::time::Instant;
 
 use multitap_a2a::client::{Client, ClientOptions, Executed, ExtensionUse, StreamUpdate, Timeouts, Updates};
 use multitap_a2a::devtool::{CommandStatus, ToolCall, ToolCallConfirmation, ToolCallStatus};
-use multitap_a2a::{CommandExecute, Content, Dialect, ListTasks, Message, Part, SendMessage, TaskState, Update};
+use multitap_a2a::{
+    CommandExecute, Content, Dialect, ErrorKind, ListTasks, Message, Part, SendMessage, TaskState, Update,
+};
+use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -153,6 +156,64 @@ async fn our_client_with_our_host() {
     };
     let Executed::Started(execution) = client.execute(help).await.unwrap() else { panic!("it has a task") };
     assert_eq!(execution.status, CommandStatus::Started);
+    live.signal("-TERM", &scene.scratch);
+    live.wait().exits(0);
+}
+
+/// A card that lists nothing but HTTP+JSON.
+async fn card_of(host: &str, version: &str) -> (String, JoinSet<()>) {
+    let extension = json!({ "uri": multitap_a2a::devtool::URI });
+    let mut card =
+        json!({ "name": "host", "version": "1", "capabilities": { "streaming": true, "extensions": [extension] } });
+    if version == "0.3" {
+        card["url"] = json!(host);
+        card["preferredTransport"] = json!("HTTP+JSON");
+    } else {
+        card["supportedInterfaces"] =
+            json!([{ "url": host, "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0" }]);
+    }
+    let body = card.to_string();
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            // A client that leaves early needs no card.
+            client.read(&mut [0; 4096]).await.ok();
+            client.write_all(answer.as_bytes()).await.ok();
+        }
+    });
+    (address, tasks)
+}
+
+/// Both sides of HTTP+JSON, in both dialects: what one writes the other reads.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn our_client_with_our_host_over_http_json() {
+    let scene = Scene::bare();
+    let mut live = scene.start(&["serve", "--port", "0", "--agent", "builtin", "--model", "rehearsal"]);
+    let line = live.line_by(Instant::now() + PATIENCE).expect("it says where it listens");
+    let host = line.strip_prefix("multitap listening on ").unwrap();
+    for (version, dialect) in [("0.3", Dialect::V0_3), ("1.0", Dialect::V1_0)] {
+        let (address, _tasks) = card_of(host, version).await;
+        let options = ClientOptions::default().development_tool(ExtensionUse::Required);
+        let client = Client::connect(&address, options).await.unwrap();
+        assert_eq!((client.dialect(), client.interface().binding.as_str()), (dialect, "HTTP+JSON"));
+        let task = write_a_file(&client, &scene).await;
+        fs::remove_file(scene.scratch.path("a.txt")).unwrap();
+        stop_a_turn(&client, &task).await;
+        let got = client.get(&task.1, Some(1)).await.unwrap();
+        assert_eq!((got.status.state, got.history.len()), (TaskState::Canceled, 1), "{version}");
+        let list = client.list(ListTasks { context_id: Some(task.0.clone()), ..ListTasks::default() }).await.unwrap();
+        assert_eq!((list.tasks[0].id.as_str(), list.total_size), (task.1.as_str(), 1), "{version}");
+        let card = client.extended_card().await.unwrap();
+        assert_eq!(card.name, "Multitap", "{version}");
+        let error = client.get("mine", None).await.unwrap_err();
+        assert_eq!(error.agent().unwrap().kind, ErrorKind::TaskNotFound, "{version}");
+    }
     live.signal("-TERM", &scene.scratch);
     live.wait().exits(0);
 }

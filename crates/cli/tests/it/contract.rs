@@ -160,6 +160,7 @@ fn options_of_a_door_that_nothing_opens_are_refused() {
         &["--token-file", &tokens],
         &["--allow-host", "example.org"],
         &["--allow-origin", "https://example.org"],
+        &["--public-url", "https://example.org"],
     ] {
         let run = scene.run(&[&["-p", "hello"], option].concat()).exits(2);
         assert!(run.stderr.contains(option[0]) && run.stderr.contains("--a2a-port"), "{run:#?}");

@@ -12,6 +12,7 @@ pub(crate) mod agent;
 mod builtin;
 mod cancelled_command;
 mod codex_threads;
+mod gemini_remote_agent;
 mod hangup;
 mod invariants;
 mod kill;

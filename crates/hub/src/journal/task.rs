@@ -26,6 +26,8 @@ pub struct TaskRecord {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TaskFilter {
     pub session: Option<SessionId>,
+    /// No tasks of these sessions.
+    pub hidden: Vec<SessionId>,
     pub state: Option<String>,
     /// Only tasks that changed then or later.
     pub updated_after: Option<Timestamp>,

@@ -9,7 +9,9 @@ use multitap_event::{
 };
 use multitap_hub::{Feed, Hub, Join, JoinFrom, Journal, Linger, Open, Refusal, Session, Told};
 use multitap_remote::{Address, Attach, AttachError, Attached, attach};
-use multitap_serve::{Access, DoorConfig, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity, Wanted};
+use multitap_serve::{
+    Access, CardVersions, DoorConfig, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity, Wanted,
+};
 use multitap_store::Store;
 use multitap_testkit::agent::ScriptedLaunch;
 pub(crate) use multitap_testkit::agent::{asked, ended, text, turn_ended, turn_started};
@@ -132,6 +134,8 @@ pub(crate) async fn open_door(host: Arc<One>, access: Access) -> OpenDoor {
         extension_required: false,
         remote_agents: Vec::new(),
         push: multitap_serve::PushOptions::default(),
+        public_url: None,
+        card: CardVersions::Hybrid,
     };
     OpenDoor::open(config, host).await.unwrap()
 }

@@ -1,14 +1,16 @@
 //! The agent card: a description of this door and its addresses.
 
-use axum::extract::State;
+use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use multitap_a2a::card::{Binding, Capabilities, Card, Extension, Form, Interface, Provider, SecurityScheme, Skill};
-use multitap_a2a::{Dialect, devtool};
+use multitap_a2a::{Dialect, Encoding, devtool};
+use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use super::http::VERSION;
-use crate::http::{Shared, problem};
+use super::encode::OURS;
+use super::head::{Params, RequestHead};
+use crate::http::{CardVersions, Shared, problem};
 
 const NAME: &str = "Multitap";
 /// The WebSocket as a binding of its own: one JSON-RPC object a frame.
@@ -18,11 +20,14 @@ const DOCUMENTATION: &str = "https://github.com/multitap/multitap/blob/main/docs
 const CACHE: &str = "public, max-age=300";
 
 /// `GET /.well-known/agent-card.json`: the fields of both versions, unless the client names one.
-pub(crate) async fn card(State(door): State<Shared>, headers: HeaderMap) -> Response {
-    let form = match headers.get(VERSION).map(|value| value.to_str().ok().and_then(Dialect::of_version)) {
-        None => Form::Hybrid,
-        Some(Some(dialect)) => form_of(dialect),
-        Some(None) => return problem(StatusCode::BAD_REQUEST, "A2A-Version: use 0.3 or 1.0"),
+pub(crate) async fn card(State(door): State<Shared>, Query(params): Query<Params>, headers: HeaderMap) -> Response {
+    let form = match (RequestHead { headers: &headers, params: &params }).version() {
+        Ok(None) => match door.about.card {
+            CardVersions::Hybrid => Form::Hybrid,
+            CardVersions::V1_0 => Form::V1_0,
+        },
+        Ok(Some(dialect)) => form_of(dialect.into()),
+        Err(error) => return problem(StatusCode::BAD_REQUEST, &error.message),
     };
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
     let body = at(&door, host).write(form).to_string();
@@ -41,11 +46,12 @@ pub(crate) async fn card(State(door): State<Shared>, headers: HeaderMap) -> Resp
     response
 }
 
-/// The form in which clients of a dialect read cards.
-pub(crate) fn form_of(dialect: Dialect) -> Form {
-    match dialect {
-        Dialect::V0_3 => Form::V0_3,
-        Dialect::V1_0 => Form::V1_0,
+/// The form in which clients read cards.
+pub(crate) fn form_of(encoding: Encoding) -> Form {
+    match encoding {
+        Encoding::V0_3 => Form::V0_3,
+        Encoding::V0_3Rest => Form::V0_3Rest,
+        Encoding::V1_0 => Form::V1_0,
     }
 }
 
@@ -68,10 +74,13 @@ pub(crate) fn extended(door: &Shared) -> Card {
 /// The card with that host in its addresses.
 fn at(door: &Shared, host: Option<&str>) -> Card {
     let about = &door.about;
-    let url = host.map_or_else(|| about.url.clone(), |host| format!("http://{host}"));
+    let url = match (&about.public_url, host) {
+        (Some(public), _) => public.to_string(),
+        (None, Some(host)) => format!("http://{host}"),
+        (None, None) => about.url.clone(),
+    };
     let socket = format!("{}/ws", url.replacen("http", "ws", 1));
     let token = door.entrance.guard.requires_token().then_some("bearer");
-    let socket_at = |dialect| Interface::new(socket.clone(), Binding::Other(WEBSOCKET.to_owned()), dialect);
     Card {
         name: NAME.to_owned(),
         description: "A coding agent: it reads, writes and runs code in a folder of its host, and asks before it does."
@@ -85,25 +94,35 @@ fn at(door: &Shared, host: Option<&str>) -> Card {
         icon_url: None,
         interfaces: vec![
             Interface::new(format!("{url}/"), Binding::JsonRpc, Dialect::V1_0),
+            Interface::new(format!("{url}/"), Binding::HttpJson, Dialect::V1_0),
             Interface::new(format!("{url}/"), Binding::JsonRpc, Dialect::V0_3),
+            Interface::new(format!("{url}/"), Binding::HttpJson, Dialect::V0_3),
             // After the bindings that every client knows: clients take the first one they support.
-            socket_at(Dialect::V1_0),
-            socket_at(Dialect::V0_3),
+            Interface::new(socket.clone(), Binding::Other(WEBSOCKET.to_owned()), Dialect::V1_0),
         ],
         capabilities: Capabilities {
             streaming: true,
             push_notifications: door.push.is_some(),
             state_transition_history: false,
             extended_card: true,
-            extensions: vec![Extension {
-                uri: devtool::URI.to_owned(),
-                description: Some(
-                    "Interactive development: tool calls with their confirmations, live output, thoughts, commands."
-                        .to_owned(),
-                ),
-                required: about.extension_required,
-                params: None,
-            }],
+            extensions: vec![
+                Extension {
+                    uri: devtool::URI.to_owned(),
+                    description: Some(
+                        "Interactive development: tool calls with their confirmations, live output, thoughts, commands."
+                            .to_owned(),
+                    ),
+                    required: about.extension_required,
+                    params: None,
+                },
+                Extension {
+                    uri: OURS.to_owned(),
+                    description: Some("Cursors in metadata, and a WebSocket with every frame of a session.".to_owned()),
+                    required: false,
+                    // Lists of interfaces have no place for it in 0.3.
+                    params: Some(json!({ "webSocket": socket, "binding": WEBSOCKET })),
+                },
+            ],
         },
         security_requirements: token.iter().map(|name| vec![((*name).to_owned(), Vec::new())]).collect(),
         security_schemes: token.iter().map(|name| ((*name).to_owned(), bearer())).collect(),

@@ -22,7 +22,7 @@ pub(crate) const OURS: &str = "https://github.com/multitap/multitap/blob/main/do
 const SUBJECT: usize = 80;
 
 pub(super) fn json(frame: &Frame, form: Form) -> String {
-    form.dialect.write_update(&update(frame, form.spelling))
+    form.encoding.write_update(&update(frame, form.spelling))
 }
 
 fn update(frame: &Frame, spelling: Spelling) -> Update {

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 
 use multitap_a2a::devtool::Spelling;
-use multitap_a2a::{Dialect, TaskState};
+use multitap_a2a::{Dialect, Encoding, TaskState};
 use multitap_event::{
     FileChange, MessageId, Question, QuestionId, Ruling, Timestamp, TokenUsage, ToolCompleted, ToolStarted, UserMessage,
 };
@@ -19,20 +19,30 @@ use super::name;
 /// How a frame is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Form {
-    pub(crate) dialect: Dialect,
+    pub(crate) encoding: Encoding,
     pub(crate) spelling: Spelling,
 }
 
 /// Number of forms.
-const FORMS: usize = 4;
+const FORMS: usize = 6;
 
 impl Form {
+    /// As on JSON-RPC.
+    pub(crate) fn of(dialect: Dialect, spelling: Spelling) -> Self {
+        Self { encoding: dialect.into(), spelling }
+    }
+
+    pub(crate) fn dialect(self) -> Dialect {
+        self.encoding.dialect()
+    }
+
     fn index(self) -> usize {
-        let dialect = match self.dialect {
-            Dialect::V0_3 => 0,
-            Dialect::V1_0 => 1,
+        let encoding = match self.encoding {
+            Encoding::V0_3 => 0,
+            Encoding::V0_3Rest => 1,
+            Encoding::V1_0 => 2,
         };
-        dialect * 2 + usize::from(self.spelling == Spelling::Coder)
+        encoding * 2 + usize::from(self.spelling == Spelling::Coder)
     }
 }
 

@@ -9,8 +9,9 @@ use multitap_event::{Event, EventKind, SessionId, Timestamp, ToolId};
 use multitap_hub::{Edge, Entry, Journal, JournalError, Part, Session};
 use serde_json::Value;
 
+use super::artifact::Artifacts;
 use super::frame::{Body, Frame, ToolView};
-use super::project::{Projector, RETRACTED};
+use super::project::{Projector, RETRACTED, STRUCTURED_OUTPUT};
 use super::{encode, name};
 
 /// Default and maximum number of messages.
@@ -22,6 +23,16 @@ const BYTES: usize = 4 * 1024 * 1024;
 /// Size of a page.
 const PAGE: usize = 512;
 const PAGE_BYTES: usize = 1024 * 1024;
+
+/// How a client sees a task.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TaskView {
+    pub(crate) spelling: Spelling,
+    /// Most messages of the history.
+    pub(crate) history: Option<u32>,
+    /// Whether results are artifacts too.
+    pub(crate) artifacts: bool,
+}
 
 /// A log to read.
 #[derive(Debug, Clone)]
@@ -52,6 +63,7 @@ pub(crate) struct TaskHistory {
     asking: Vec<(ToolId, Message)>,
     /// Its last state.
     pub(crate) end: Option<LastState>,
+    artifacts: Artifacts,
 }
 
 #[derive(Debug)]
@@ -189,9 +201,14 @@ impl TaskHistory {
         session: &SessionId,
         state: TaskState,
         since: Option<Timestamp>,
-        spelling: Spelling,
+        view: TaskView,
     ) -> Task {
         let latest = self.latest.and_then(|latest| latest.message(&self.history).cloned());
+        let artifacts = match state {
+            _ if !view.artifacts => Vec::new(),
+            TaskState::Completed => self.artifacts.finish(latest.as_ref()),
+            _ => self.artifacts.finish(None),
+        };
         let message = match state {
             TaskState::InputRequired => self.asking.into_iter().next_back().map(|(_, question)| question).or(latest),
             state if state.is_terminal() || state.is_interrupted() => latest,
@@ -201,12 +218,12 @@ impl TaskHistory {
             id: id.to_owned(),
             context_id: session.to_string(),
             status: TaskStatus {
-                state: encode::state(state, spelling),
+                state: encode::state(state, view.spelling),
                 message,
                 timestamp: since.map(|since| since.to_string()),
             },
             history: self.history,
-            artifacts: Vec::new(),
+            artifacts,
             metadata: Map::new(),
         }
     }
@@ -218,8 +235,13 @@ impl TaskHistory {
             if self.end.is_some_and(|end| end.state.is_terminal()) {
                 // Another turn begins.
                 self.latest = None;
+                self.artifacts.clear();
             }
             self.end = Some(LastState { state: frame.scope.state, seq: frame.cursor.seq, at: frame.at });
+        }
+        if let Body::State(change) = &frame.body {
+            let output = change.more.iter().find(|(key, _)| *key == STRUCTURED_OUTPUT);
+            output.iter().for_each(|(_, output)| self.artifacts.output(output));
         }
         match &frame.body {
             Body::Text { text, .. } => {
@@ -229,6 +251,9 @@ impl TaskHistory {
             Body::Prompted { .. } => {
                 self.history.extend(encode::message(frame, spelling));
                 self.latest = self.latest.take().filter(|_| waits);
+                if !waits {
+                    self.artifacts.clear();
+                }
             }
             Body::Said(said) => {
                 let Some(message) = encode::message(frame, spelling) else { return };
@@ -256,6 +281,7 @@ impl TaskHistory {
         }
         if tool.status.is_over() {
             self.history.push(message.clone());
+            self.artifacts.add(tool);
         }
         if tool.asked.is_some() || was_asked {
             self.latest = Some(Latest::of(message, Some(id.clone())));
@@ -319,7 +345,8 @@ mod tests {
         let mut told = TaskHistory::default();
         pieces.iter().for_each(|frame| told.add(frame, Spelling::Specified));
         told.keep_last(0);
-        let task = told.into_task("task", &"session".into(), TaskState::Completed, None, Spelling::Specified);
+        let view = TaskView { spelling: Spelling::Specified, history: None, artifacts: false };
+        let task = told.into_task("task", &"session".into(), TaskState::Completed, None, view);
         let Content::Text(text) = &task.status.message.unwrap().parts[0].content else { panic!("text") };
         assert_eq!((text.len(), task.history.len()), (PIECES * 40, 0));
     }

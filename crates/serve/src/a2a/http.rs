@@ -2,32 +2,19 @@
 
 use axum::body::Bytes;
 use axum::extract::{Extension, Query, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use multitap_a2a::devtool::Spelling;
 use multitap_a2a::{Dialect, Error, ErrorKind, Request, devtool};
-use serde::Deserialize;
 use serde_json::json;
 
-use super::cursor::Cursor;
 use super::frame::Form;
+use super::head::{Params, RequestHead, not_json};
 use super::service::{Answer, Call, Ran, slash_command};
-use super::sse;
+use super::sse::{self, Framing};
 use crate::guard::Caller;
 use crate::http::Shared;
-use crate::rpc::{self, Fault, Invalid, RequestId, response};
-
-pub(crate) const VERSION: HeaderName = HeaderName::from_static("a2a-version");
-static EXTENSIONS: [HeaderName; 2] =
-    [HeaderName::from_static("a2a-extensions"), HeaderName::from_static("x-a2a-extensions")];
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-
-/// Parameters in the address.
-#[derive(Debug, Clone, Default, Deserialize)]
-pub(crate) struct Params {
-    /// `coderAgent`: frames in the shipped spelling.
-    pub(crate) ext: Option<String>,
-}
+use crate::rpc::{self, Fault, Invalid, Posted, RequestId, response};
 
 /// `POST /`.
 pub(crate) async fn call(
@@ -37,28 +24,29 @@ pub(crate) async fn call(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let mut response = answer(&door, caller, &params, &headers, body).await;
-    if uses_extension(&headers) {
-        for name in &EXTENSIONS {
-            response.headers_mut().insert(name, HeaderValue::from_static(devtool::URI));
-        }
-    }
+    let head = RequestHead { headers: &headers, params: &params };
+    let mut response = answer(&door, caller, head, body).await;
+    head.confirm_extension(&mut response);
     response
 }
 
-async fn answer(door: &Shared, caller: Caller, params: &Params, headers: &HeaderMap, body: Bytes) -> Response {
-    let version = version(headers);
+async fn answer(door: &Shared, caller: Caller, head: RequestHead<'_>, body: Bytes) -> Response {
+    let version = head.version();
     let fallback = version.as_ref().ok().copied().flatten().unwrap_or(Dialect::V0_3);
-    if !is_json(headers) {
-        let why = "a request is sent as Content-Type: application/json";
-        let error = Error::new(ErrorKind::ContentTypeNotSupported, why);
-        return refuse(fallback, &RequestId::Null, &error);
+    if !head.is_json() {
+        return refuse(fallback, &RequestId::Null, &not_json());
     }
-    let read = rpc::Request::read(&body);
+    let read = Posted::read(&body);
     // A call may last as long as a turn.
     drop(body);
     let rpc::Request { id, method, params: given } = match read {
-        Ok(request) => request,
+        Ok(Posted::Request(request)) => request,
+        Ok(Posted::WithoutId { method, params }) => {
+            // Strict clients expect the error of the parameters first.
+            let error = Request::read(&method, Some(params)).err();
+            let error = error.unwrap_or_else(|| Error::new(ErrorKind::InvalidRequest, "id: a request must have one"));
+            return refuse(Request::dialect_of(&method).unwrap_or(fallback), &RequestId::Null, &error);
+        }
         Err(Invalid { id, fault }) => return refuse(fallback, &id, &fault.into()),
     };
     let dialect = Request::dialect_of(&method).unwrap_or(fallback);
@@ -71,26 +59,15 @@ async fn answer(door: &Shared, caller: Caller, params: &Params, headers: &Header
             refuse(dialect, &id, error)
         }
     };
-    if let Err(error) = version {
-        return refuse(&error);
-    }
-    let request = match Request::read(&method, given) {
-        Ok((_, request)) => request,
+    let read = version.and_then(|_| Request::read(&method, given));
+    let (request, call) = match read.and_then(|(_, request)| Ok((request, head.call(caller, dialect.into())?))) {
+        Ok(read) => read,
         Err(error) => return refuse(&error),
     };
-    let spelling =
-        if params.ext.as_deref() == Some(devtool::coder::KEY) { Spelling::Coder } else { Spelling::Specified };
-    let after = match headers.get(LAST_EVENT_ID).map(|value| value.to_str().unwrap_or_default().parse::<Cursor>()) {
-        None => None,
-        Some(Ok(cursor)) => Some(cursor),
-        Some(Err(error)) => return refuse(&Error::invalid_params(format!("Last-Event-ID: {error}"))),
-    };
-    let call =
-        Call { caller, form: Form { dialect, spelling }, extension: uses_extension(headers), after, client_id: None };
     match door.a2a.answer(door, call, request).await {
         Ok(Answer::Result(result)) => json_response(response(&id, "result", &result)),
-        Ok(Answer::Stream(stream)) => sse::respond(door, id, stream),
-        Ok(Answer::Command(stream)) if takes_stream(headers) => sse::respond(door, id, stream),
+        Ok(Answer::Stream(stream)) => sse::respond(door, Framing::JsonRpc(id), stream),
+        Ok(Answer::Command(stream)) if head.takes(sse::MEDIA_TYPE) => sse::respond(door, Framing::JsonRpc(id), stream),
         Ok(Answer::Command(mut stream)) => {
             let first = stream.take_first().unwrap_or_default();
             json_response(response(&id, "result", &first))
@@ -119,7 +96,7 @@ pub(crate) async fn execute_command(
     body: Bytes,
 ) -> Response {
     let wrong = |why: String| (StatusCode::BAD_REQUEST, axum::Json(json!({ "error": why }))).into_response();
-    if !is_json(&headers) {
+    if !(RequestHead { headers: &headers, params: &[] }).is_json() {
         return wrong("a command is sent as Content-Type: application/json".to_owned());
     }
     let parsed = multitap_a2a::json::parse(&body);
@@ -147,44 +124,13 @@ pub(crate) async fn execute_command(
 
 /// A call as the shipped server has it.
 fn coder(caller: Caller) -> Call {
-    let form = Form { dialect: Dialect::V0_3, spelling: Spelling::Coder };
+    let form = Form::of(Dialect::V0_3, Spelling::Coder);
     Call { caller, form, extension: true, after: None, client_id: None }
 }
 
 fn problem(error: &Error) -> Response {
     let status = StatusCode::from_u16(error.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     (status, axum::Json(json!({ "error": error.message }))).into_response()
-}
-
-/// The version a client wants to speak; none if it does not say.
-fn version(headers: &HeaderMap) -> Result<Option<Dialect>, Error> {
-    let Some(value) = headers.get(VERSION) else { return Ok(None) };
-    let text = value.to_str().unwrap_or("?");
-    if text.trim().is_empty() {
-        return Ok(None);
-    }
-    Dialect::of_version(text).map(Some).ok_or_else(|| {
-        let why = format!("A2A-Version: {text} is not supported: use 0.3 or 1.0");
-        Error::new(ErrorKind::VersionNotSupported, why)
-    })
-}
-
-pub(crate) fn uses_extension(headers: &HeaderMap) -> bool {
-    let lists = EXTENSIONS.iter().flat_map(|name| headers.get_all(name)).filter_map(|value| value.to_str().ok());
-    lists.flat_map(|list| list.split(',')).any(|uri| uri.trim() == devtool::URI)
-}
-
-fn is_json(headers: &HeaderMap) -> bool {
-    let content = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let essence = content.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
-}
-
-fn takes_stream(headers: &HeaderMap) -> bool {
-    headers
-        .get_all(header::ACCEPT)
-        .iter()
-        .any(|value| value.to_str().is_ok_and(|types| types.contains("text/event-stream")))
 }
 
 pub(super) fn error_response(dialect: Dialect, id: &RequestId, error: &Error) -> String {

@@ -32,6 +32,8 @@ const QUEUE: usize = 64;
 
 /// Under our key: the messages whose text was retracted.
 pub(super) const RETRACTED: &str = "discardedMessageIds";
+/// Under our key: the agent's output in the form that was asked for.
+pub(super) const STRUCTURED_OUTPUT: &str = "structuredOutput";
 
 /// Upper bound on frames per event, used as the sub-index when joining mid-session.
 const AMID: u32 = 1 << 16;
@@ -410,7 +412,7 @@ impl Projector {
         let mut change = StateChange { error: end.error.clone(), usage: end.usage, ..StateChange::default() };
         change.message = end.error.clone();
         change.more.extend(end.cost_usd.map(|cost| ("costUsd", json!(cost))));
-        change.more.extend(end.structured_output.clone().map(|output| ("structuredOutput", output)));
+        change.more.extend(end.structured_output.clone().map(|output| (STRUCTURED_OUTPUT, output)));
         self.emit(cursor, at, Body::State(change), out).ends = Some(Ends::Turn);
         self.in_flight = None;
         self.scope_mut().turn = None;

@@ -9,10 +9,11 @@ mod push;
 mod task;
 mod wish;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use multitap_a2a::Error;
 use multitap_a2a::devtool::Spelling;
+use multitap_a2a::{ArtifactUpdate, Error, Map, Task, TaskState, Update};
 use multitap_event::{ClientId, ClientRef, Door, SessionId};
 use multitap_hub::Session;
 use tokio::sync::OnceCell;
@@ -25,7 +26,8 @@ pub(crate) use self::opening::{Begun, Opening, Prepared};
 use super::coders::Coders;
 use super::cursor::Cursor;
 use super::follow::{Follow, Step};
-use super::frame::{Form, Frame};
+use super::frame::{Ends, Form, Frame};
+use super::history::TaskView;
 use super::keep::TaskKeeper;
 use super::past::{MissingFrames, Past};
 use super::push::follow;
@@ -73,6 +75,12 @@ pub(crate) struct Stream {
     frames: Frames,
     follow: Follow,
     pub(crate) form: Form,
+    /// The results of the turn come before its last frame.
+    results: Option<TurnResults>,
+    /// The last frame, while the results are read.
+    last: Option<Arc<Frame>>,
+    /// The results and the last frame.
+    ready: VecDeque<Item>,
     over: bool,
 }
 
@@ -115,13 +123,20 @@ impl Frames {
 pub(crate) enum Item {
     First(String),
     Frame(Arc<Frame>),
+    /// A result of the turn as JSON. It belongs to no event, so it has no cursor.
+    Artifact(String),
     /// Frames are missing. It is the last item.
     Failed(Error),
 }
 
 impl Stream {
     pub(crate) fn new(first: Option<String>, frames: Frames, follow: Follow, form: Form) -> Self {
-        Self { first, frames, follow, form, over: false }
+        Self { first, frames, follow, form, results: None, last: None, ready: VecDeque::new(), over: false }
+    }
+
+    /// The results of the turn are sent as artifacts.
+    pub(super) fn with_results(self, results: Option<TurnResults>) -> Self {
+        Self { results, ..self }
     }
 
     /// The session, if it is live.
@@ -139,6 +154,9 @@ impl Stream {
 
     /// The next item, if it is in memory.
     pub(crate) fn try_next(&mut self) -> Option<Item> {
+        if let Some(item) = self.ready.pop_front() {
+            return Some(item);
+        }
         while !self.over && self.first.is_none() {
             let frame = self.frames.try_next()?;
             if let Some(item) = self.step(frame) {
@@ -153,7 +171,22 @@ impl Stream {
         if let Some(first) = self.first.take() {
             return Some(Item::First(first));
         }
-        while !self.over {
+        loop {
+            if let Some(item) = self.ready.pop_front() {
+                return Some(item);
+            }
+            if self.last.is_some() {
+                let made = match &self.results {
+                    Some(results) => results.artifacts(self.form).await,
+                    None => Vec::new(),
+                };
+                self.ready.extend(made.into_iter().map(Item::Artifact));
+                self.ready.extend(self.last.take().map(Item::Frame));
+                continue;
+            }
+            if self.over {
+                return None;
+            }
             let frame = match self.frames.next().await {
                 Ok(frame) => frame?,
                 Err(missing) => {
@@ -165,16 +198,58 @@ impl Stream {
                 return Some(item);
             }
         }
-        None
     }
 
     fn step(&mut self, frame: Arc<Frame>) -> Option<Item> {
         match self.follow.step(&frame) {
             Step::Skip => return None,
             Step::Pass => {}
-            Step::Last => self.over = true,
+            Step::Last => {
+                self.over = true;
+                let has_results = frame.ends == Some(Ends::Turn) && frame.scope.state == TaskState::Completed;
+                if self.results.is_some() && has_results {
+                    self.last = Some(frame);
+                    return None;
+                }
+            }
         }
         Some(Item::Frame(frame))
+    }
+}
+
+/// Where the results of a turn are found once it ends.
+#[derive(Debug)]
+pub(super) struct TurnResults {
+    door: Shared,
+    stage: Arc<Stage>,
+    task: Arc<str>,
+    view: TaskView,
+}
+
+impl TurnResults {
+    /// The results, each as an update of its own.
+    async fn artifacts(&self, form: Form) -> Vec<String> {
+        let Self { door, stage, task, view } = self;
+        let view = TaskView { history: Some(0), ..*view };
+        let snapshot = match door.a2a.snapshot(door, stage, &stage.now(), task, view).await {
+            Ok(snapshot) => snapshot,
+            Err(error) => {
+                // The task has them when it is asked for.
+                tracing::warn!(%task, %error, "cannot read the results of a turn");
+                return Vec::new();
+            }
+        };
+        let Task { id, context_id, artifacts, .. } = snapshot;
+        let update = |artifact| ArtifactUpdate {
+            task_id: id.clone(),
+            context_id: context_id.clone(),
+            artifact,
+            append: false,
+            last_chunk: true,
+            metadata: Map::new(),
+        };
+        let updates = artifacts.into_iter().map(|artifact| Update::Artifact(update(artifact)));
+        updates.map(|update| form.encoding.write_update(&update)).collect()
     }
 }
 

@@ -1,4 +1,5 @@
-//! Frames as server-sent events: `id` is the cursor, `data` a JSON-RPC answer; comments keep the connection alive.
+//! Frames as server-sent events: `id` is the cursor, `data` the frame, on JSON-RPC as an answer; comments keep the
+//! connection alive.
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -15,6 +16,7 @@ use tokio::time::timeout;
 
 use super::frame::Form;
 use super::http::error_response;
+use super::rest;
 use super::service::{Item, Stream};
 use crate::http::Shared;
 use crate::rpc::{CLOSING, RequestId, opening};
@@ -26,6 +28,34 @@ const CHUNK: usize = 64 * 1024;
 /// A comment, because an event without data would confuse some clients.
 const PING: &str = ": ping\n\n";
 
+pub(super) const MEDIA_TYPE: &str = "text/event-stream";
+
+/// What a frame stands in.
+#[derive(Debug)]
+pub(super) enum Framing {
+    /// An answer to that request.
+    JsonRpc(RequestId),
+    /// Nothing, as on HTTP+JSON.
+    Bare,
+}
+
+impl Framing {
+    /// The text before and after each frame.
+    fn around(&self) -> (String, &'static str) {
+        match self {
+            Self::JsonRpc(id) => (opening(id, "result"), CLOSING),
+            Self::Bare => (String::new(), ""),
+        }
+    }
+
+    fn error(&self, dialect: Dialect, error: &Error) -> String {
+        match self {
+            Self::JsonRpc(id) => format!("data: {}\n\n", error_response(dialect, id, error)),
+            Self::Bare => rest::error_event(dialect, error),
+        }
+    }
+}
+
 /// Whether a method is answered by a stream.
 pub(crate) fn is_streaming(method: &str) -> bool {
     matches!(method, "message/stream" | "tasks/resubscribe" | "SendStreamingMessage" | "SubscribeToTask")
@@ -33,18 +63,17 @@ pub(crate) fn is_streaming(method: &str) -> bool {
 
 /// A refusal, for clients that accept only a stream.
 pub(super) fn refuse(dialect: Dialect, id: &RequestId, error: &Error) -> Response {
-    let event = format!("data: {}\n\n", error_response(dialect, id, error));
-    response(Body::from(event))
+    response(Body::from(Framing::JsonRpc(id.clone()).error(dialect, error)))
 }
 
 /// Sends a stream. A client that leaves it unread for too long is disconnected, and may come back with its cursor.
-pub(super) fn respond(door: &Shared, id: RequestId, frames: Stream) -> Response {
+pub(super) fn respond(door: &Shared, framing: Framing, frames: Stream) -> Response {
     let (chunks, received) = mpsc::channel::<Bytes>(1);
     let stop = door.stop.clone();
     door.tasks.spawn(async move {
         tokio::select! {
             () = stop.cancelled() => {}
-            () = send(id, frames, &chunks) => {}
+            () = send(framing, frames, &chunks) => {}
             () = chunks.closed() => {}
         }
     });
@@ -55,15 +84,14 @@ pub(super) fn respond(door: &Shared, id: RequestId, frames: Stream) -> Response 
     response(Body::from_stream(bytes))
 }
 
-async fn send(id: RequestId, mut frames: Stream, chunks: &mpsc::Sender<Bytes>) {
-    let opening = opening(&id, "result");
+async fn send(framing: Framing, mut frames: Stream, chunks: &mpsc::Sender<Bytes>) {
+    let (opening, closing) = framing.around();
+    let around = (opening.as_str(), closing);
     loop {
         let mut text = String::new();
         match timeout(ALIVE, frames.next()).await {
-            Ok(Some(Item::Failed(error))) => {
-                writeln!(text, "data: {}\n", error_response(frames.form.dialect, &id, &error)).ok();
-            }
-            Ok(Some(item)) => write(&mut text, &opening, frames.form, &item),
+            Ok(Some(Item::Failed(error))) => text.push_str(&framing.error(frames.form.dialect(), &error)),
+            Ok(Some(item)) => write(&mut text, around, frames.form, &item),
             Ok(None) => return,
             Err(_) => text.push_str(PING),
         }
@@ -71,7 +99,7 @@ async fn send(id: RequestId, mut frames: Stream, chunks: &mpsc::Sender<Bytes>) {
         while text.len() < CHUNK
             && let Some(item) = frames.try_next()
         {
-            write(&mut text, &opening, frames.form, &item);
+            write(&mut text, around, frames.form, &item);
         }
         match timeout(STUCK, chunks.send(text.into())).await {
             Ok(Ok(())) => {}
@@ -81,9 +109,9 @@ async fn send(id: RequestId, mut frames: Stream, chunks: &mpsc::Sender<Bytes>) {
     }
 }
 
-fn write(text: &mut String, opening: &str, form: Form, item: &Item) {
+fn write(text: &mut String, (opening, closing): (&str, &str), form: Form, item: &Item) {
     let json = match item {
-        Item::First(json) => json,
+        Item::First(json) | Item::Artifact(json) => json,
         Item::Frame(frame) => {
             writeln!(text, "id: {}", frame.cursor).ok(); // a String takes everything
             frame.json(form)
@@ -91,14 +119,14 @@ fn write(text: &mut String, opening: &str, form: Form, item: &Item) {
         // `try_next` never returns it: only waiting for a frame fails.
         Item::Failed(_) => return,
     };
-    for part in ["data: ", opening, json, CLOSING, "\n\n"] {
+    for part in ["data: ", opening, json, closing, "\n\n"] {
         text.push_str(part);
     }
 }
 
 fn response(body: Body) -> Response {
     let headers = [
-        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CONTENT_TYPE, MEDIA_TYPE),
         (header::CACHE_CONTROL, "no-cache"),
         (HeaderName::from_static("x-accel-buffering"), "no"),
     ];

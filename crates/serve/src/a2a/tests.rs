@@ -5,7 +5,7 @@ mod rules;
 mod shown;
 mod snapshot;
 
-use multitap_a2a::Dialect;
+use multitap_a2a::Encoding;
 use multitap_a2a::devtool::Spelling;
 use multitap_event::Event;
 use multitap_testkit::script;
@@ -15,10 +15,10 @@ use super::frame::{Form, Frame};
 use super::project::Projector;
 
 const FORMS: [(&str, Form); 4] = [
-    ("0.3", Form { dialect: Dialect::V0_3, spelling: Spelling::Specified }),
-    ("0.3 as coderAgent", Form { dialect: Dialect::V0_3, spelling: Spelling::Coder }),
-    ("1.0", Form { dialect: Dialect::V1_0, spelling: Spelling::Specified }),
-    ("1.0 as coderAgent", Form { dialect: Dialect::V1_0, spelling: Spelling::Coder }),
+    ("0.3", Form { encoding: Encoding::V0_3, spelling: Spelling::Specified }),
+    ("0.3 as coderAgent", Form { encoding: Encoding::V0_3, spelling: Spelling::Coder }),
+    ("1.0", Form { encoding: Encoding::V1_0, spelling: Spelling::Specified }),
+    ("1.0 as coderAgent", Form { encoding: Encoding::V1_0, spelling: Spelling::Coder }),
 ];
 
 /// The frames of these events.

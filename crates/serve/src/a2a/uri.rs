@@ -81,7 +81,7 @@ fn file(rest: &str) -> Result<PathBuf, String> {
 }
 
 /// The bytes of a text with percent escapes.
-fn unescape(text: &str) -> Option<Vec<u8>> {
+pub(super) fn unescape(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, after @ ..] = rest {

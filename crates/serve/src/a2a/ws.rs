@@ -21,6 +21,7 @@ use self::switch::Route;
 use self::track::{Over, TrackEvent, Tracks};
 use super::cursor::Cursor;
 use super::frame::Form;
+use super::history::TaskView;
 use super::name;
 use super::service::{Begun, Call, Opening, Prepared, shows_coder};
 use super::stage::Stage;
@@ -137,7 +138,9 @@ impl Connection {
         self.join(session).await?;
         if after.is_some() {
             let task = name::lasting(session.id().as_str()).into();
-            let (gap, cursor) = self.door.a2a.catch_up(&self.door, &stage, &task, self.form, after, epoch).await?;
+            let view = TaskView { spelling: self.form.spelling, history: None, artifacts: false };
+            let form = (self.form, view);
+            let (gap, cursor) = self.door.a2a.catch_up(&self.door, &stage, &task, form, after, epoch).await?;
             self.first = gap.map(|task| Broadcast { cursor, json: &task }.to_string());
             from = cursor;
         }
@@ -147,7 +150,7 @@ impl Connection {
 
     /// Shows the session's clients that this one is there.
     async fn join(&mut self, session: &Session) -> Result<(), Error> {
-        let client = self.call(self.form.dialect).client();
+        let client = self.call(self.form.dialect()).client();
         let join = Join { client, from: JoinFrom::Now, patience: None, announce: true };
         let joined = session.join(join).await.map_err(|error| error::from_refusal(&error))?;
         self.client_id = joined.client.client_id;
@@ -220,7 +223,7 @@ impl Connection {
     async fn join_late(&mut self, peer: &mut Peer<Done>) -> Result<Option<CloseReason>, Disconnected> {
         let Some(session) = self.unjoined.take() else { return Ok(None) };
         let Err(error) = self.join(&session).await else { return Ok(None) };
-        peer.refuse_message(&RequestId::Null, &written(self.form.dialect, &error)).await?;
+        peer.refuse_message(&RequestId::Null, &written(self.form.dialect(), &error)).await?;
         Ok(Some(CloseReason::REFUSED))
     }
 
@@ -238,7 +241,7 @@ impl Connection {
         match error {
             None => self.is_over |= is_listened_to,
             Some(error) if is_listened_to => {
-                peer.refuse_message(&RequestId::Null, &written(self.form.dialect, &error)).await?;
+                peer.refuse_message(&RequestId::Null, &written(self.form.dialect(), &error)).await?;
                 return Ok(Some(CloseReason::LOG_UNREADABLE));
             }
             Some(_) => {}
@@ -291,11 +294,11 @@ impl Connection {
             Incoming::Notification { .. } => {}
             Incoming::Done(id, done) => self.done(peer, id, done).await?,
             Incoming::Invalid(Invalid { id, fault }) => {
-                peer.refuse_message(&id, &written(self.form.dialect, &fault.into())).await?
+                peer.refuse_message(&id, &written(self.form.dialect(), &fault.into())).await?
             }
             Incoming::Broken { fault, close } => {
                 if let Some(fault) = fault {
-                    peer.refuse_message(&RequestId::Null, &written(self.form.dialect, &fault.into())).await?;
+                    peer.refuse_message(&RequestId::Null, &written(self.form.dialect(), &fault.into())).await?;
                 }
                 return Ok(Some(close));
             }
@@ -312,9 +315,9 @@ impl Connection {
         };
         let request = match read {
             Ok((_, request)) => request,
-            Err(error) => return peer.refuse(&id, &written(self.form.dialect, &error)).await,
+            Err(error) => return peer.refuse(&id, &written(self.form.dialect(), &error)).await,
         };
-        let dialect = Request::dialect_of(&method).unwrap_or(self.form.dialect);
+        let dialect = Request::dialect_of(&method).unwrap_or(self.form.dialect());
         if shows_coder(&request) {
             self.form.spelling = Spelling::Coder;
         }
@@ -398,7 +401,7 @@ impl Connection {
     fn call(&self, dialect: Dialect) -> Call {
         Call {
             caller: self.caller.clone(),
-            form: Form { dialect, ..self.form },
+            form: Form::of(dialect, self.form.spelling),
             extension: self.extension,
             after: None,
             client_id: self.client_id.clone(),

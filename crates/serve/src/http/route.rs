@@ -1,7 +1,7 @@
 //! The routes, and what applies to every response: the guard, limits, headers, logging.
 
 use axum::body::{Body, Bytes, HttpBody as _};
-use axum::extract::{DefaultBodyLimit, FromRequest as _, Request, State};
+use axum::extract::{DefaultBodyLimit, FromRequest as _, Query, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
@@ -36,7 +36,8 @@ pub(super) fn router(shared: &Shared) -> Router {
         .route("/readyz", get(ready))
         .merge(a2a::routes())
         .merge(ws::routes())
-        .fallback(unknown)
+        // HTTP+JSON of A2A, or not found.
+        .fallback(a2a::call_path)
         .method_not_allowed_fallback(wrong_method)
         .with_state(shared.clone());
     behind(&shared.entrance, routes)
@@ -67,7 +68,7 @@ fn behind(entrance: &Entrance, routes: Router) -> Router {
 }
 
 /// A page for browsers; the card for other clients.
-async fn front(State(door): State<Shared>, headers: HeaderMap) -> Response {
+async fn front(State(door): State<Shared>, query: Query<a2a::Params>, headers: HeaderMap) -> Response {
     let takes = |value: &HeaderValue| value.to_str().is_ok_and(|types| types.contains("text/html"));
     let mut response = if headers.get_all(header::ACCEPT).iter().any(takes) {
         let headers = [
@@ -77,7 +78,7 @@ async fn front(State(door): State<Shared>, headers: HeaderMap) -> Response {
         ];
         (headers, PAGE).into_response()
     } else {
-        a2a::card(State(door), headers).await
+        a2a::card(State(door), query, headers).await
     };
     response.headers_mut().append(header::VARY, HeaderValue::from_static("Accept"));
     response

@@ -46,6 +46,17 @@ pub(crate) struct Request {
     pub(crate) params: Option<Value>,
 }
 
+/// The body of an HTTP request.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Posted {
+    Request(Request),
+    /// Refused, but how depends on what it asks for.
+    WithoutId {
+        method: String,
+        params: Value,
+    },
+}
+
 /// The `error` of a response.
 #[derive(Debug, Clone, PartialEq, Deserialize, thiserror::Error)]
 #[error("{message} ({code})")]
@@ -130,11 +141,9 @@ impl Message {
         }
         match object.remove("method") {
             Some(Value::String(method)) => Ok(Self::Request(Request { id, method, params: object.remove("params") })),
+            Some(Value::Null) => Err(invalid(&id, "method: a request must have one")),
             // Whatever that is, there is no such method.
-            Some(Value::Object(_)) => {
-                Err(Invalid { id, fault: Fault::new(METHOD_NOT_FOUND, "method: must be a string") })
-            }
-            Some(_) => Err(invalid(&id, "method: must be a string")),
+            Some(_) => Err(Invalid { id, fault: Fault::new(METHOD_NOT_FOUND, "method: must be a string") }),
             None => match (object.remove("error"), object.remove("result")) {
                 (Some(error), _) => Ok(Self::Response { id, result: Err(ErrorObject::read(&error)) }),
                 (None, Some(result)) => Ok(Self::Response { id, result: Ok(result) }),
@@ -144,14 +153,11 @@ impl Message {
     }
 }
 
-impl Request {
-    /// Reads a request; over HTTP the client sends nothing else.
+impl Posted {
     pub(crate) fn read(text: &[u8]) -> Result<Self, Invalid> {
         match Message::read(text)? {
-            Message::Request(request) => Ok(request),
-            Message::Notification { .. } => {
-                Err(Invalid { id: RequestId::Null, fault: Fault::invalid_request("id: a request must have one") })
-            }
+            Message::Request(request) => Ok(Self::Request(request)),
+            Message::Notification { method, params } => Ok(Self::WithoutId { method, params }),
             Message::Response { id, .. } => {
                 Err(Invalid { id, fault: Fault::invalid_request("method: a request must have one") })
             }
@@ -279,6 +285,8 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":"a"}"#, RequestId::String("a".to_owned()), INVALID_REQUEST),
             (r#"{"jsonrpc":"2.0","id":1,"method":null}"#, 1.into(), INVALID_REQUEST),
             (r#"{"jsonrpc":"2.0","id":1,"method":{}}"#, 1.into(), METHOD_NOT_FOUND),
+            (r#"{"jsonrpc":"2.0","id":1,"method":5}"#, 1.into(), METHOD_NOT_FOUND),
+            (r#"{"jsonrpc":"2.0","id":1,"method":[]}"#, 1.into(), METHOD_NOT_FOUND),
             (r#"{"jsonrpc":"2.0","id":1.5,"method":"m"}"#, RequestId::Null, INVALID_REQUEST),
         ] {
             assert_eq!(refused(text), (id, code), "{text}");

@@ -75,7 +75,7 @@ fn speech<'a>(given: impl Fn(&str) -> Option<&'a str>) -> Result<Speech, Wrong> 
     };
     let cursor = |text: &str| text.parse().map_err(|error: NoCursor| wrong("after", text, &error.to_string()));
     let after = given("after").map(cursor).transpose()?;
-    Ok(Speech::A2a { form: Form { dialect, spelling }, after })
+    Ok(Speech::A2a { form: Form::of(dialect, spelling), after })
 }
 
 fn wrong(key: &'static str, value: &str, why: &str) -> Wrong {
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn nothing_said_is_a2a_0_3_from_now_on() {
-        let form = Form { dialect: Dialect::V0_3, spelling: Spelling::Specified };
+        let form = Form::of(Dialect::V0_3, Spelling::Specified);
         let speech = Speech::A2a { form, after: None };
         assert_eq!(read(&[]), Ok(Wanted { speech, epoch: None, session: None }));
     }
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn everything_said_is_taken() {
         let all = [("after", "12.1"), ("dialect", "1.0"), ("ext", "coderAgent"), ("epoch", "3"), ("session", "s")];
-        let form = Form { dialect: Dialect::V1_0, spelling: Spelling::Coder };
+        let form = Form::of(Dialect::V1_0, Spelling::Coder);
         let speech = Speech::A2a { form, after: Some(Cursor::new(12, 1)) };
         assert_eq!(read(&all), Ok(Wanted { speech, epoch: Some(3), session: Some("s".into()) }));
     }

@@ -120,6 +120,27 @@ async fn a_stream_of_events_ends_with_an_error_in_both_dialects() {
     ends_with_an_error("SubscribeToTask", false).await;
 }
 
+/// On HTTP+JSON, where clients know an error by the name of its event.
+#[tokio::test]
+async fn a_bare_stream_ends_with_an_event_named_error() {
+    for (root, code, place) in [("/v1", -32603, ""), ("", 500, "/error")] {
+        let (live, session, mut agent) = Live::shared().await;
+        let mut client = live.client("?client=ann").await;
+        let task = said_much(&session, &mut agent, &mut client).await;
+        live.break_log();
+        let mut line = Line::narrow(live.port()).await;
+        let head = format!("GET {root}/tasks/{task}:subscribe HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n", live.port());
+        line.send(&format!("{head}Last-Event-ID: 1\r\nConnection: close\r\n\r\n")).await;
+        let text = unchunked(&line.rest_bytes().await);
+        let (_, last) = text.rsplit_once("event: error\ndata: ").expect(root);
+        let error: Value = serde_json::from_str(last.trim()).unwrap();
+        let error = error.pointer(place).unwrap();
+        assert_eq!(error["code"], code, "{error}");
+        assert!(error["message"].as_str().unwrap().contains("session's log"), "{error}");
+        assert!(error.to_string().contains("\"cursor\""), "it says where to resume: {error}");
+    }
+}
+
 #[tokio::test]
 async fn a_log_that_breaks_in_the_middle_of_a_catch_up_ends_the_stream() {
     ends_with_an_error("tasks/resubscribe", true).await;

@@ -10,5 +10,8 @@ mod lost;
 mod peers;
 mod push;
 mod scene;
+mod sut;
+#[path = "../../examples/a2a_sut/host.rs"]
+mod sut_host;
 mod tasks;
 mod ws;

@@ -145,13 +145,16 @@ async fn received(webhook: &Webhook, count: usize) -> Vec<Received> {
 /// A notification of 1.0 in a few words.
 fn word(received: &Received) -> String {
     let json = received.json();
+    let plain = |state: &Value| state.as_str().unwrap().replace("TASK_STATE_", "").to_lowercase();
     if let Some(task) = json.get("task") {
-        return format!("task {}", task["status"]["state"].as_str().unwrap());
+        // A turn begins with the task, and for clients without the extension it ends with it.
+        let state = plain(&task["status"]["state"]);
+        return if state == "submitted" { format!("task {state}") } else { state };
     }
     let status = &json["statusUpdate"]["status"];
     let part = &status["message"]["parts"][0];
     let said = part["text"].as_str().or_else(|| part["data"]["status"].as_str()).unwrap_or_default();
-    format!("{} {said}", status["state"].as_str().unwrap()).trim().replace("TASK_STATE_", "").to_lowercase()
+    format!("{} {said}", plain(&status["state"])).trim().to_owned()
 }
 
 #[tokio::test]
@@ -163,7 +166,7 @@ async fn a_webhook_of_1_0_gets_the_items_of_the_stream_that_matter() {
     let got = received(&webhook, 4).await;
     let words: Vec<String> = got.iter().map(word).collect();
     // The pieces of the message come as one.
-    assert_eq!(words, ["task TASK_STATE_SUBMITTED", "working", "working one two three", "completed"]);
+    assert_eq!(words, ["task submitted", "working", "working one two three", "completed"]);
     for request in &got {
         assert_eq!(request.header("content-type"), Some("application/a2a+json"));
         assert_eq!(request.header("x-a2a-notification-token"), Some("t0ken"));
@@ -210,7 +213,7 @@ async fn a_question_is_told_with_its_details_and_so_is_its_answer() {
     scene.prompt("go").await;
     scene.agent.asks("q").await;
     let got = received(&webhook, 3).await;
-    assert_eq!(got.iter().map(word).collect::<Vec<_>>()[2], "input_required pending");
+    assert_eq!(got.iter().map(word).collect::<Vec<_>>()[2], "input_required PENDING");
     let data = &got[2].json()["statusUpdate"]["status"]["message"]["parts"][0]["data"];
     assert_eq!(data["tool_call_id"], "q", "{data:#}");
     assert!(data["confirmation_request"]["options"].is_array(), "{data:#}");
@@ -364,7 +367,7 @@ async fn a_restart_loses_nothing() {
     let attempt: u32 = got[0].header("x-multitap-attempt").unwrap().parse().unwrap();
     assert!(attempt > attempts, "and says that it was attempted before");
     let words: Vec<String> = got.iter().map(word).collect();
-    assert_eq!(words.first().map(String::as_str), Some("task TASK_STATE_SUBMITTED"), "{words:?}");
+    assert_eq!(words.first().map(String::as_str), Some("task submitted"), "{words:?}");
     assert_eq!(words.last().map(String::as_str), Some("completed"), "{words:?}");
     tokio::time::sleep(Duration::from_millis(200)).await;
     let ids: Vec<_> =
@@ -426,5 +429,5 @@ async fn what_another_process_left_is_found_while_this_one_runs() {
     other.shutdown().await;
     store.close().await;
     let words: Vec<String> = received(&webhook, 4).await.iter().map(word).collect();
-    assert_eq!(words[..4], ["task TASK_STATE_SUBMITTED", "working", "working go 0", "completed"]);
+    assert_eq!(words[..4], ["task submitted", "working", "working go 0", "completed"]);
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 use multitap_event::{AgentCommand, ClientRef, SessionId};
 use multitap_hub::{Journal, JournalError, Refusal, Session, SessionRecord};
 use multitap_serve::{
-    Access, DoorConfig, DoorError, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity, PushOptions, Wanted,
+    Access, CardVersions, DoorConfig, DoorError, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity,
+    PushOptions, Wanted,
 };
 use multitap_store::Store;
 use serde_json::Value;
@@ -60,8 +61,18 @@ impl Host for Nobody {
 }
 
 pub(crate) fn config(host: &str, access: Access, limits: Limits) -> DoorConfig {
-    let (host, remote_agents, push) = (host.to_owned(), Vec::new(), PushOptions::default());
-    DoorConfig { host, port: 0, access, limits, extension_required: false, remote_agents, push }
+    let (host, remote_agents) = (host.to_owned(), Vec::new());
+    DoorConfig {
+        host,
+        port: 0,
+        access,
+        limits,
+        extension_required: false,
+        remote_agents,
+        public_url: None,
+        card: CardVersions::Hybrid,
+        push: PushOptions::default(),
+    }
 }
 
 pub(crate) async fn try_open(config: DoorConfig) -> Result<OpenDoor, DoorError> {

@@ -58,11 +58,17 @@ pub(super) fn find(connection: &Connection, id: &str) -> Result<Option<TaskRecor
 pub(super) fn list(connection: &Connection, filter: &TaskFilter) -> Result<TaskPage, StoreError> {
     // Two statements, so that each uses its index; cursor and time are ranges of it, whether or not given.
     let of = if filter.session.is_some() { "session_id = :session" } else { ":session IS NULL" };
-    let wanted = format!("WHERE {of} AND (:state IS NULL OR state = :state) AND updated >= :since");
+    let hidden = if filter.hidden.is_empty() {
+        ":hidden IS NOT NULL"
+    } else {
+        "session_id NOT IN (SELECT value FROM json_each(:hidden))"
+    };
+    let wanted = format!("WHERE {of} AND {hidden} AND (:state IS NULL OR state = :state) AND updated >= :since");
+    let hidden = serde_json::to_string(&filter.hidden).unwrap_or_default();
     let session = filter.session.as_ref().map(SessionId::as_str);
     let since = filter.updated_after.map_or(i64::MIN, |since| since.as_millis());
     let mut count = connection.prepare_cached(&format!("SELECT count(*) FROM tasks {wanted}"))?;
-    let matching = named_params! { ":session": session, ":state": filter.state, ":since": since };
+    let matching = named_params! { ":session": session, ":hidden": hidden, ":state": filter.state, ":since": since };
     let total = number(count.query_row(matching, |row| row.get(0))?);
     let page = format!("{TASK} {wanted} AND (updated, id) < (:time, :id) ORDER BY updated DESC, id DESC LIMIT :limit");
     let (time, id) = filter.before.as_ref().map_or((i64::MAX, ""), |(time, id)| (time.as_millis(), id.as_str()));
@@ -70,6 +76,7 @@ pub(super) fn list(connection: &Connection, filter: &TaskFilter) -> Result<TaskP
     let tasks = select.query_map(
         named_params! {
             ":session": session,
+            ":hidden": hidden,
             ":state": filter.state,
             ":since": since,
             ":time": time,

@@ -56,6 +56,58 @@ fn a_client_that_has_it_is_not_sent_it_again() {
     served.stop(&scene);
 }
 
+/// Strict clients of 0.3 refuse a card whose list of interfaces has a word that they do not know.
+#[test]
+fn interfaces_of_0_3_are_those_that_the_version_names() {
+    let scene = Scene::bare();
+    let served = scene.a2a(&[]);
+    for version in [None, Some("0.3")] {
+        let http = version.map_or(served.http.clone(), |version| served.http.clone().with("A2A-Version", version));
+        let card = http.get(PATH).unwrap().json().unwrap();
+        let listed = card["additionalInterfaces"].as_array().unwrap();
+        let words: Vec<&Value> = listed.iter().map(|interface| &interface["transport"]).collect();
+        assert_eq!(words, ["JSONRPC", "HTTP+JSON"], "{card:#}");
+        assert!(listed.iter().all(|interface| interface["url"] == card["url"]));
+        let extensions = card["capabilities"]["extensions"].as_array().unwrap();
+        let ours = extensions.iter().find(|extension| extension["uri"] == super::OURS).unwrap();
+        let socket = ours["params"]["webSocket"].as_str().unwrap();
+        assert!(socket.starts_with("ws://") && socket.ends_with("/ws"), "{card:#}");
+    }
+    let card = served.http.clone().with("A2A-Version", "1.0").get(PATH).unwrap().json().unwrap();
+    let bindings: Vec<(&str, &str)> = card["supportedInterfaces"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|interface| {
+            (interface["protocolBinding"].as_str().unwrap(), interface["protocolVersion"].as_str().unwrap())
+        })
+        .collect();
+    assert_eq!(bindings[..4], [("JSONRPC", "1.0"), ("HTTP+JSON", "1.0"), ("JSONRPC", "0.3"), ("HTTP+JSON", "0.3")]);
+    assert!(bindings[4].0.starts_with("https://") && bindings.len() == 5, "{bindings:?}");
+    served.stop(&scene);
+}
+
+#[test]
+fn behind_a_proxy_the_card_has_its_address() {
+    let scene = Scene::bare();
+    let served = scene.a2a(&["--public-url", "https://box.example/multitap/"]);
+    for host in [None, Some("box.example")] {
+        let http = host.map_or(served.http.clone(), |host| served.http.clone().with("Host", host));
+        let card = http.get(PATH).unwrap().json().unwrap();
+        assert_eq!(card["url"], "https://box.example/multitap/");
+        let urls: Vec<&Value> =
+            card["supportedInterfaces"].as_array().unwrap().iter().map(|interface| &interface["url"]).collect();
+        assert_eq!(*urls[4], "wss://box.example/multitap/ws");
+        assert!(urls[..4].iter().all(|url| **url == card["url"]), "{card:#}");
+    }
+    let page = served.http.clone().with("Host", "box.example").with("Origin", "https://box.example");
+    assert_eq!(page.get("/healthz").unwrap().status, 200, "its own pages are let in");
+    assert_eq!(served.http.clone().with("Host", "other.example").get("/healthz").unwrap().status, 403);
+    served.stop(&scene);
+    let run = scene.run(&["serve", "--public-url", "box.example"]).exits(2);
+    assert!(run.stderr.contains("--public-url") && run.stderr.contains("https://example.org"), "{run:#?}");
+}
+
 /// R004-6: the card that everybody sees does not tell what is listed here.
 #[test]
 fn the_extended_card_lists_the_remote_agents() {

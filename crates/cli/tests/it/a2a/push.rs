@@ -91,7 +91,7 @@ fn a_client_that_left_hears_of_a_question_and_of_the_result() {
     served.stop(&scene);
 }
 
-/// R000-5: set on a running task, in 1.0. Without the extension each turn is a task, and its webhook ends with it.
+/// R000-5: set on a running task, in 1.0. Without the extension each turn is a task, which the last notification contains.
 #[test]
 fn a_webhook_may_be_set_later() {
     let scene = Scene::bare();
@@ -106,7 +106,7 @@ fn a_webhook_may_be_set_later() {
     let message = got[0].json();
     let said = message["statusUpdate"]["status"]["message"]["parts"][0]["text"].as_str().unwrap();
     assert!(!said.is_empty(), "{message:#}");
-    assert_eq!(got[1].json()["statusUpdate"]["status"]["state"], "TASK_STATE_COMPLETED");
+    assert_eq!(got[1].json()["task"]["status"]["state"], "TASK_STATE_COMPLETED");
     assert_eq!(got[1].header("content-type"), Some("application/a2a+json"));
     assert_eq!(served.send(&Said::text("hello").context(&context))["status"]["state"], "completed");
     assert_eq!(webhook.received().len(), 2, "another turn is another task");
@@ -171,5 +171,72 @@ fn the_card_says_that_there_are_push_notifications() {
     let served = scene.a2a(&[]);
     let card = served.http.get("/.well-known/agent-card.json").unwrap().json().unwrap();
     assert_eq!(card["capabilities"]["pushNotifications"], true, "{card:#}");
+    served.stop(&scene);
+}
+
+/// The operations on configs over HTTP+JSON, in the paths of both versions.
+#[test]
+fn configs_can_be_managed_by_paths() {
+    let scene = Scene::bare();
+    let (served, webhook) = (scene.a2a(&[]), taking());
+    let task = served.send(&Said::text("hello").dev())["id"].as_str().unwrap().to_owned();
+    let http = served.http.clone().with("Content-Type", "application/json");
+    let ask = |verb: &str, path: &str, body: &Value| {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let response = http.send(verb, path, body.as_bytes()).unwrap();
+        let (status, text) = (response.status, response.text().unwrap());
+        assert_eq!(status, 200, "{verb} {path}: {text}");
+        serde_json::from_str::<Value>(&text).unwrap_or_default()
+    };
+    let (new, old) =
+        (format!("/tasks/{task}/pushNotificationConfigs"), format!("/v1/tasks/{task}/pushNotificationConfigs"));
+    let config = json!({ "taskId": task, "id": "one", "url": webhook.url(), "token": "t0ken" });
+    assert_eq!(ask("POST", &new, &json!({ "id": "one", "url": webhook.url(), "token": "t0ken" })), config);
+    assert_eq!(ask("GET", &format!("{new}/one"), &Value::Null), config);
+    assert_eq!(ask("GET", &new, &Value::Null)["configs"], json!([config]));
+    let seen = ask("GET", &format!("{old}/one"), &Value::Null);
+    assert_eq!(seen["name"], format!("tasks/{task}/pushNotificationConfigs/one"), "{seen:#}");
+    assert_eq!(seen["pushNotificationConfig"]["url"], webhook.url().as_str(), "{seen:#}");
+    served.send(&Said::text("hello").task(&task));
+    let done = until_blocking("the end of the turn", PATIENCE, || {
+        let last = webhook.received().pop()?.json();
+        (last["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED").then_some(())
+    });
+    done.unwrap();
+    ask("DELETE", &format!("{old}/one"), &Value::Null);
+    assert_eq!(ask("GET", &new, &Value::Null)["configs"], json!([]));
+    let gone = http.send("GET", &format!("{new}/one"), b"").unwrap();
+    assert_eq!(gone.status, 404);
+    served.stop(&scene);
+}
+
+/// A client that knows A2A alone finds the results where it looks for them.
+#[test]
+fn the_last_notification_brings_the_artifacts() {
+    let scene = Scene::bare();
+    let served = scene.a2a(&["--approval-mode", "auto-all"]);
+    for version in ["0.3", "1.0"] {
+        let webhook = taking();
+        let said = hooked(Said::text("write hello to a.txt"), &webhook);
+        if version == "0.3" {
+            served.send(&said);
+        } else {
+            let mut params = said.v1();
+            params["configuration"] =
+                json!({ "returnImmediately": true, "taskPushNotificationConfig": { "url": webhook.url() } });
+            served.result("SendMessage", &params);
+        }
+        let last = until_blocking("the end of the turn", PATIENCE, || {
+            let last = webhook.received().pop()?.json();
+            let task = last.get("task").unwrap_or(&last).clone();
+            let state = task["status"]["state"].as_str()?.to_lowercase();
+            state.ends_with("completed").then_some(task)
+        });
+        let last = last.unwrap();
+        let names: Vec<&str> =
+            last["artifacts"].as_array().unwrap().iter().filter_map(|artifact| artifact["name"].as_str()).collect();
+        assert!(names.contains(&"a.txt"), "{version}: {last:#}");
+        std::fs::remove_file(scene.scratch.path("a.txt")).unwrap();
+    }
     served.stop(&scene);
 }

@@ -13,16 +13,19 @@ use crate::scene::{Live, MULTITAP, PATIENCE};
 
 const EXTENSION: &str = "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md";
 
+const JSON_RPC: &str = "JSONRPC";
+const HTTP_JSON: &str = "HTTP+JSON";
+
 /// A door that is open.
-struct Door {
-    url: String,
+pub(super) struct Door {
+    pub(super) url: String,
     scratch: Scratch,
     // Ends with the test.
     _server: Live,
 }
 
 impl Door {
-    fn open() -> Self {
+    pub(super) fn open() -> Self {
         let mut scratch = Scratch::without_model().unwrap();
         scratch.set("MULTITAP_HOME", scratch.root().join("multitap"));
         let mut command = scratch.command(MULTITAP);
@@ -36,12 +39,12 @@ impl Door {
         Self { url: url.trim_end_matches('/').to_owned(), scratch, _server: server }
     }
 
-    /// A client that has read the card.
-    fn client(&self, kind: Kind, extensions: &[&str]) -> Client {
+    /// A client that has read the card, and takes that binding of it.
+    fn client(&self, kind: Kind, transport: &str, extensions: &[&str]) -> Client {
         let mut peer = Peer::start(kind, &self.scratch).unwrap();
         let told =
-            peer.call("card", json!({"url": self.url, "transport": "JSONRPC", "extensions": extensions})).unwrap();
-        assert_eq!(told["transport"], "JSONRPC", "{told:#}");
+            peer.call("card", json!({"url": self.url, "transport": transport, "extensions": extensions})).unwrap();
+        assert_eq!(told["transport"], transport, "{told:#}");
         Client { peer, told }
     }
 
@@ -112,16 +115,17 @@ fn ends(events: &[Value], state: &str) {
     assert_eq!(events.last().and_then(frame::state).as_deref(), Some(state), "{events:#?}");
 }
 
-/// What every client can do, with the extension in use and without.
-fn walk(kind: Kind) {
+/// What every client can do in a binding, with the extension in use and without.
+fn walk(kind: Kind, transport: &str) {
     if interop::peer(kind).is_none() {
         return; // said loudly, and counted
     }
     let door = Door::open();
     for extensions in [&[EXTENSION][..], &[]] {
-        let mut client = door.client(kind, extensions);
+        let mut client = door.client(kind, transport, extensions);
         reads_the_card(&client);
         sends(&mut client);
+        lists(&mut client, extensions.is_empty());
         confirms(&mut client, &door);
         cancels(&mut client);
         hangs_up(&mut client);
@@ -156,6 +160,26 @@ fn sends(client: &mut Client) {
     assert!(matches!(frame::state(&taken).as_deref(), Some("submitted" | "working")), "{taken:#}");
     let task = frame::task_id(&taken).unwrap().to_owned();
     client.until(&task, "completed");
+}
+
+/// Each turn is a task with its answer as an artifact; with the extension, all turns are one task without any. The SDK of
+/// 0.3 has no list.
+fn lists(client: &mut Client, is_core: bool) {
+    if client.peer.kind() == Kind::JsV03 {
+        return;
+    }
+    let first = client.peer.call("send", json!({"text": "good morning"})).unwrap();
+    let context = frame::context_id(&first).unwrap().to_owned();
+    client.peer.call("send", json!({"text": "good night", "contextId": context})).unwrap();
+    let page = client.peer.call("list", json!({"contextId": context})).unwrap();
+    let tasks = page["tasks"].as_array().unwrap();
+    assert_eq!(
+        (tasks.len(), page["totalSize"].as_u64()),
+        if is_core { (2, Some(2)) } else { (1, Some(1)) },
+        "{page:#}"
+    );
+    assert!(tasks.iter().all(|task| frame::state(task).as_deref() == Some("completed")), "{page:#}");
+    assert_eq!(page.to_string().contains("\"artifactId\":\"answer\""), is_core, "{page:#}");
 }
 
 /// A file is written when it is allowed, and not when it is not.
@@ -199,25 +223,45 @@ fn hangs_up(client: &mut Client) {
 
 #[test]
 fn interop_js_sdk_of_1_0() {
-    walk(Kind::JsV1);
+    walk(Kind::JsV1, JSON_RPC);
+}
+
+#[test]
+fn interop_js_sdk_of_1_0_over_http_json() {
+    walk(Kind::JsV1, HTTP_JSON);
 }
 
 #[test]
 fn interop_js_sdk_of_0_3() {
-    walk(Kind::JsV03);
+    walk(Kind::JsV03, JSON_RPC);
+}
+
+#[test]
+fn interop_js_sdk_of_0_3_over_http_json() {
+    walk(Kind::JsV03, HTTP_JSON);
 }
 
 #[test]
 fn interop_python_sdk() {
-    walk(Kind::Python);
+    walk(Kind::Python, JSON_RPC);
+}
+
+#[test]
+fn interop_python_sdk_over_http_json() {
+    walk(Kind::Python, HTTP_JSON);
 }
 
 #[test]
 fn interop_rust_client() {
-    walk(Kind::Rust);
+    walk(Kind::Rust, JSON_RPC);
 }
 
-/// Asked in one dialect, answered in the other by somebody else.
+#[test]
+fn interop_rust_client_over_http_json() {
+    walk(Kind::Rust, HTTP_JSON);
+}
+
+/// Asked in one dialect and binding, answered in the other by somebody else.
 #[test]
 fn interop_another_client_in_the_other_dialect_answers() {
     let kinds = [Kind::JsV03, Kind::Rust];
@@ -226,8 +270,8 @@ fn interop_another_client_in_the_other_dialect_answers() {
     }
     for [asker, answerer] in [kinds, [kinds[1], kinds[0]]] {
         let door = Door::open();
-        let mut asker = door.client(asker, &[EXTENSION]);
-        let mut answerer = door.client(answerer, &[EXTENSION]);
+        let mut asker = door.client(asker, JSON_RPC, &[EXTENSION]);
+        let mut answerer = door.client(answerer, HTTP_JSON, &[EXTENSION]);
         let asked = asker.ask("write hello to a.txt");
         ends(&answerer.answer(&asked, "proceed_once"), "completed");
         assert_eq!(door.scratch.read("a.txt").unwrap().trim_end(), "hello");
@@ -324,8 +368,14 @@ fn notifies(kind: Kind) {
     if interop::peer(kind).is_none() {
         return;
     }
+    for transport in ["JSONRPC", "HTTP+JSON"] {
+        notifies_over(kind, transport);
+    }
+}
+
+fn notifies_over(kind: Kind, transport: &str) {
     let (door, webhook) = (Door::open(), Webhook::start(|_| Reply::Status(200)).unwrap());
-    let mut client = door.client(kind, &[EXTENSION]);
+    let mut client = door.client(kind, transport, &[EXTENSION]);
     let asked = client.ask("write hello to a.txt");
     let hook = json!({"taskId": asked.task, "url": webhook.url(), "token": "t0ken", "credentials": "cr3dentials"});
     assert_eq!(client.peer.call("hook", hook).unwrap(), json!({"same": true, "count": 1}));

@@ -95,12 +95,12 @@ fn write(json: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) -> Option<()> {
 
 #[cfg(test)]
 mod tests {
-    use multitap_a2a::Dialect;
+    use multitap_a2a::Encoding;
     use multitap_a2a::devtool::Spelling;
 
     use super::*;
 
-    const FORM: Form = Form { dialect: Dialect::V1_0, spelling: Spelling::Specified };
+    const FORM: Form = Form { encoding: Encoding::V1_0, spelling: Spelling::Specified };
 
     #[test]
     fn text_is_rendered_as_the_encoder_writes_it() {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::super::encode::{self, OURS};
 use super::super::frame::{Body, Form, Frame, StateChange};
-use super::super::history::{Log, TaskRange};
+use super::super::history::{Log, TaskRange, TaskView};
 
 /// Most bytes of a notification. A larger one is sent without its content, and says so.
 pub(super) const MOST_BYTES: usize = 256 * 1024;
@@ -17,32 +17,51 @@ const HISTORY: u32 = 10;
 /// Under our own key: the content is too large; the client has to get the task.
 const TRUNCATED: &str = "truncated";
 
-const FORMS: [(&str, Form); 4] = [
-    ("0.3", Form { dialect: Dialect::V0_3, spelling: Spelling::Specified }),
-    ("1.0", Form { dialect: Dialect::V1_0, spelling: Spelling::Specified }),
-    ("0.3 coderAgent", Form { dialect: Dialect::V0_3, spelling: Spelling::Coder }),
-    ("1.0 coderAgent", Form { dialect: Dialect::V1_0, spelling: Spelling::Coder }),
-];
-
-/// The form as it is stored with a config.
-pub(super) fn write_form(form: Form) -> &'static str {
-    FORMS.into_iter().find(|(_, known)| *known == form).map_or("1.0", |(word, _)| word)
+/// How the notifications of a config are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PushForm {
+    pub(super) dialect: Dialect,
+    pub(super) spelling: Spelling,
+    /// Whether results are artifacts too.
+    pub(super) artifacts: bool,
 }
 
-pub(super) fn read_form(word: &str) -> Form {
-    let known = FORMS.into_iter().find(|(known, _)| *known == word);
-    known.map_or(Form { dialect: Dialect::V1_0, spelling: Spelling::Specified }, |(_, form)| form)
-}
+/// After the dialect in a stored form.
+const CODER: &str = " coderAgent";
+const ARTIFACTS: &str = " artifacts";
 
-pub(super) fn content_type(form: Form) -> &'static str {
-    match form.dialect {
-        Dialect::V0_3 => "application/json",
-        Dialect::V1_0 => "application/a2a+json",
+impl PushForm {
+    /// As it is stored with a config.
+    pub(super) fn write(self) -> String {
+        let spelling = if self.spelling == Spelling::Coder { CODER } else { "" };
+        let artifacts = if self.artifacts { ARTIFACTS } else { "" };
+        format!("{}{spelling}{artifacts}", self.dialect.version())
+    }
+
+    pub(super) fn read(stored: &str) -> Self {
+        Self {
+            dialect: if stored.starts_with(Dialect::V0_3.version()) { Dialect::V0_3 } else { Dialect::V1_0 },
+            spelling: if stored.contains(CODER) { Spelling::Coder } else { Spelling::Specified },
+            artifacts: stored.ends_with(ARTIFACTS),
+        }
+    }
+
+    pub(super) fn content_type(self) -> &'static str {
+        match self.dialect {
+            Dialect::V0_3 => "application/json",
+            Dialect::V1_0 => "application/a2a+json",
+        }
+    }
+
+    /// How frames are written, as on JSON-RPC.
+    fn frame(self) -> Form {
+        Form::of(self.dialect, self.spelling)
     }
 }
 
 /// A frame as an item of a stream of 1.0.
-pub(super) fn of_frame(frame: &Frame, form: Form, is_cut: bool) -> String {
+pub(super) fn of_frame(frame: &Frame, form: PushForm, is_cut: bool) -> String {
+    let form = form.frame();
     if !is_cut && frame.json(form).len() <= MOST_BYTES {
         return frame.json(form).to_owned();
     }
@@ -52,18 +71,19 @@ pub(super) fn of_frame(frame: &Frame, form: Form, is_cut: bool) -> String {
     bare.json(form).to_owned()
 }
 
-/// The task as it was at that frame, as 0.3 has it.
-pub(super) async fn of_task(log: &Log, frame: &Frame, first: u64, form: Form) -> Result<String, JournalError> {
+/// The task as it was at that frame.
+pub(super) async fn of_task(log: &Log, frame: &Frame, first: u64, form: PushForm) -> Result<String, JournalError> {
     let (task, last) = (frame.scope.task.clone(), Some(frame.cursor.seq));
     let range = TaskRange { log: log.clone(), task, first, last, is_over: false };
     let told = range.read(Some(HISTORY), form.spelling).await?;
     let session = SessionId::from(&*frame.scope.context);
-    let task = told.into_task(&frame.scope.task, &session, frame.scope.state, Some(frame.at), form.spelling);
+    let view = TaskView { spelling: form.spelling, history: Some(HISTORY), artifacts: form.artifacts };
+    let task = told.into_task(&frame.scope.task, &session, frame.scope.state, Some(frame.at), view);
     Ok(task_body(task, frame.cursor.to_string(), form))
 }
 
 /// Only the state of a task.
-pub(super) fn bare_task(frame: &Frame, form: Form) -> String {
+pub(super) fn bare_task(frame: &Frame, form: PushForm) -> String {
     let status = TaskStatus {
         state: encode::state(frame.scope.state, form.spelling),
         message: None,
@@ -74,7 +94,7 @@ pub(super) fn bare_task(frame: &Frame, form: Form) -> String {
 }
 
 /// A task as a body, without its oldest messages if it would be too large.
-pub(super) fn task_body(mut task: Task, cursor: String, form: Form) -> String {
+pub(super) fn task_body(mut task: Task, cursor: String, form: PushForm) -> String {
     let mut ours = Map::from_iter([("cursor".to_owned(), Value::from(cursor))]);
     task.metadata.insert(OURS.to_owned(), ours.clone().into());
     let mut json = write_task(&task, form);
@@ -86,10 +106,10 @@ pub(super) fn task_body(mut task: Task, cursor: String, form: Form) -> String {
     json
 }
 
-fn write_task(task: &Task, form: Form) -> String {
+fn write_task(task: &Task, form: PushForm) -> String {
     match form.dialect {
-        Dialect::V0_3 => form.dialect.write_task(task),
-        Dialect::V1_0 => form.dialect.write_update(&Update::Task(task.clone())),
+        Dialect::V0_3 => form.frame().encoding.write_task(task),
+        Dialect::V1_0 => form.frame().encoding.write_update(&Update::Task(task.clone())),
     }
 }
 
@@ -112,7 +132,7 @@ mod tests {
 
     use super::*;
 
-    const FORM: Form = Form { dialect: Dialect::V0_3, spelling: Spelling::Specified };
+    const FORM: PushForm = PushForm { dialect: Dialect::V0_3, spelling: Spelling::Specified, artifacts: true };
 
     fn message(bytes: usize) -> Message {
         Message { parts: vec![Part::text("x".repeat(bytes))], ..Message::default() }
@@ -140,8 +160,13 @@ mod tests {
 
     #[test]
     fn forms_are_read_as_they_are_written() {
-        for (word, form) in FORMS {
-            assert_eq!((write_form(form), read_form(word)), (word, form));
+        for dialect in [Dialect::V0_3, Dialect::V1_0] {
+            for spelling in [Spelling::Specified, Spelling::Coder] {
+                for artifacts in [false, true] {
+                    let form = PushForm { dialect, spelling, artifacts };
+                    assert_eq!(PushForm::read(&form.write()), form);
+                }
+            }
         }
     }
 }

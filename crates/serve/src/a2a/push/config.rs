@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use multitap_a2a::{Authentication, Error, PushConfig, TaskState};
+use multitap_a2a::{Authentication, Dialect, Error, PushConfig, TaskState};
 use multitap_event::{SessionId, Timestamp};
 use multitap_hub::{NewPushConfig, PushConfigRecord, PushPosition};
 use multitap_outbound::{RefusedAddress, Screen};
@@ -10,8 +10,8 @@ use reqwest::Url;
 use reqwest::header::HeaderValue;
 use serde::{Deserialize, Serialize};
 
-use super::super::frame::Form;
-use super::body::write_form;
+use super::super::history::TaskView;
+use super::body::PushForm;
 use crate::guard::Caller;
 
 /// Most bytes of a URL, a config's id, and a token or credentials.
@@ -55,7 +55,7 @@ pub(crate) struct CheckedConfig {
     config: PushConfig,
     origin: String,
     client: String,
-    form: Form,
+    dialect: Dialect,
 }
 
 impl std::fmt::Debug for CheckedConfig {
@@ -70,7 +70,7 @@ impl CheckedConfig {
         mut config: PushConfig,
         screen: &Screen,
         caller: &Caller,
-        form: Form,
+        dialect: Dialect,
     ) -> Result<Self, Error> {
         check_texts(&config)?;
         let mut url = Url::parse(&config.url).map_err(|error| wrong("url", error))?;
@@ -86,7 +86,7 @@ impl CheckedConfig {
             Ok(Ok(())) | Err(_) => {}
         }
         config.url = url.to_string();
-        Ok(Self { origin: origin(&url), client: client_key(caller), config, form })
+        Ok(Self { origin: origin(&url), client: client_key(caller), config, dialect })
     }
 
     pub(crate) fn client(&self) -> &str {
@@ -103,10 +103,10 @@ impl CheckedConfig {
         PushConfig { id: Some(self.id(task).to_owned()), ..self.config.clone() }
     }
 
-    /// As it is stored for a task.
+    /// As it is stored for a task, which its client sees like that.
     pub(crate) fn stored(
         &self,
-        task: &str,
+        (task, view): (&str, TaskView),
         session: &SessionId,
         after: PushPosition,
         state: Option<TaskState>,
@@ -120,7 +120,7 @@ impl CheckedConfig {
             url: self.config.url.clone(),
             origin: self.origin.clone(),
             secrets: serde_json::to_string(&Secrets::of(&self.config)).ok(),
-            form: write_form(self.form).to_owned(),
+            form: PushForm { dialect: self.dialect, spelling: view.spelling, artifacts: view.artifacts }.write(),
             created: Timestamp::now(),
             after,
             state: state.map(|state| state.word().to_owned()),
@@ -192,13 +192,12 @@ fn wrong(field: &str, why: impl std::fmt::Display) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use multitap_a2a::Dialect;
     use multitap_a2a::devtool::Spelling;
     use multitap_event::ClientRole;
 
     use super::*;
 
-    const FORM: Form = Form { dialect: Dialect::V1_0, spelling: Spelling::Specified };
+    const VIEW: TaskView = TaskView { spelling: Spelling::Specified, history: None, artifacts: false };
 
     fn caller(account: Option<&str>) -> Caller {
         Caller { name: None, role: ClientRole::Controller, account: account.map(str::to_owned) }
@@ -217,7 +216,7 @@ mod tests {
     }
 
     async fn check(config: PushConfig, screen: Screen) -> Result<CheckedConfig, Error> {
-        CheckedConfig::check(config, &screen, &caller(None), FORM).await
+        CheckedConfig::check(config, &screen, &caller(None), Dialect::V1_0).await
     }
 
     #[tokio::test]
@@ -266,9 +265,9 @@ mod tests {
     async fn only_the_client_that_set_it_sees_its_secrets() {
         let given = config("https://hooks.invalid/T000/secret-path?key=k3y#fragment");
         let ann = caller(Some("ann"));
-        let checked = CheckedConfig::check(given, &Screen::public(), &ann, FORM).await.unwrap();
+        let checked = CheckedConfig::check(given, &Screen::public(), &ann, Dialect::V1_0).await.unwrap();
         let NewPushConfig { task, id, session, client, url, secrets, form, after, .. } =
-            checked.stored("turn-1", &"session".into(), PushPosition::default(), None, false);
+            checked.stored(("turn-1", VIEW), &"session".into(), PushPosition::default(), None, false);
         assert_eq!(id, "turn-1", "without an id it has that of its task");
         let record = PushConfigRecord {
             key: multitap_hub::PushKey(1),

@@ -10,9 +10,9 @@ use multitap_event::MessageId;
 use multitap_hub::{PushConfigRecord, PushKey};
 
 use super::super::cursor::Cursor;
-use super::super::frame::{Body, Ends, Form, Frame};
+use super::super::frame::{Body, Ends, Frame};
 use super::super::name;
-use super::body::{MOST_BYTES, read_form};
+use super::body::{MOST_BYTES, PushForm};
 
 /// Something to tell a webhook.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(super) struct Notice {
 pub(super) struct Watcher {
     pub(super) key: PushKey,
     pub(super) task: String,
-    pub(super) form: Form,
+    pub(super) form: PushForm,
     /// First event of the task.
     pub(super) first: u64,
     /// The last frame that was read.
@@ -57,7 +57,7 @@ impl Watcher {
         Self {
             key: config.key,
             task: config.task.clone(),
-            form: read_form(&config.form),
+            form: PushForm::read(&config.form),
             first,
             seen,
             state: config.state.as_deref().and_then(TaskState::of_word),

@@ -10,7 +10,7 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, Header
 use reqwest::{Client, Url};
 use tokio::time::timeout;
 
-use super::body::{content_type, read_form};
+use super::body::PushForm;
 use super::config::Secrets;
 use super::lock;
 use super::retry::Attempted;
@@ -85,9 +85,9 @@ impl Sender {
 }
 
 fn headers(delivery: &TakenDelivery) -> HeaderMap {
-    let form = read_form(&delivery.form);
+    let form = PushForm::read(&delivery.form);
     let mut headers = HeaderMap::from_iter([
-        (CONTENT_TYPE, HeaderValue::from_static(content_type(form))),
+        (CONTENT_TYPE, HeaderValue::from_static(form.content_type())),
         (VERSION, HeaderValue::from_static(form.dialect.version())),
         (ATTEMPT, delivery.attempt.into()),
     ]);

@@ -10,7 +10,7 @@ use multitap_hub::{JournalError, NewDelivery, PushConfigRecord, PushKey, PushPos
 use tokio::time::Instant;
 
 use super::super::cursor::Cursor;
-use super::super::frame::Frame;
+use super::super::frame::{Ends, Frame};
 use super::super::history::Log;
 use super::super::name;
 use super::Push;
@@ -200,16 +200,15 @@ impl Watchers {
 
     async fn body(&self, watcher: &Watcher, notice: &Notice) -> String {
         let (frame, form) = (&notice.frame, watcher.form);
-        match form.dialect {
-            Dialect::V1_0 => body::of_frame(frame, form, notice.is_cut),
-            Dialect::V0_3 => {
-                let read = body::of_task(&self.log, frame, watcher.first, form).await;
-                read.unwrap_or_else(|error| {
-                    tracing::warn!(session = %self.session(), %error, "a notification lacks the task's messages");
-                    body::bare_task(frame, form)
-                })
-            }
+        // In 1.0 the task at the end of a turn brings the artifacts, which no frame has.
+        let is_frame = form.dialect == Dialect::V1_0 && !(form.artifacts && frame.ends == Some(Ends::Turn));
+        if is_frame {
+            return body::of_frame(frame, form, notice.is_cut);
         }
+        body::of_task(&self.log, frame, watcher.first, form).await.unwrap_or_else(|error| {
+            tracing::warn!(session = %self.session(), %error, "a notification lacks the task's messages");
+            body::bare_task(frame, form)
+        })
     }
 
     /// Records that there is nothing more to tell up to where each has read, or up to the end of the log.

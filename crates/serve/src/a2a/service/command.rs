@@ -63,6 +63,7 @@ impl Service {
             form: self.form(door, call, session.id()),
             task: id.as_str().into(),
             by: call.client(),
+            view: self.view(door, call, session.id(), id.as_str()),
             action: Action::Command { line: line(execute), notices },
             push: None,
             stage,
@@ -110,6 +111,8 @@ impl Service {
                         asked = None;
                     }
                 }
+                // A command has no results of its own.
+                Item::Artifact(_) => {}
                 Item::Failed(error) => return Err(error),
             }
         }

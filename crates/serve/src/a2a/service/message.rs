@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::command::close;
 use super::opening::{Action, Opening};
+use super::task::view;
 use super::wish::{Settings, check_folder, settings, wanted};
 use super::{Call, Service, wish};
 use crate::a2a::decode::{self, Said};
@@ -79,7 +80,7 @@ impl Service {
             Said::Answer(answer) => {
                 let quoted = answer.correlation_id.clone().or_else(|| correlation(&send.message.metadata));
                 let decide = decision(&stage, &answer, quoted, &call.client()).await?;
-                Ok(answering(stage, call, form, decide))
+                Ok(answering(door, stage, call, form, decide))
             }
             Said::Prompt(prompt, files) => {
                 let folder = if files.is_empty() { None } else { wish::folder(&target.session).await };
@@ -89,12 +90,12 @@ impl Service {
                 }
                 let mut prompt = read?;
                 if let Some(decide) = plain_answer(&target, &stage, &prompt, &call.client()).await? {
-                    return Ok(answering(stage, call, form, decide));
+                    return Ok(answering(door, stage, call, form, decide));
                 }
                 prompt.sent_as = Some(send.message.message_id);
                 prompt.hops = hops;
                 prompt.notices = self.notices.take(&id);
-                Ok(prompting(stage, call, form, prompt, when_busy, &target))
+                Ok(prompting(door, stage, call, form, (prompt, when_busy), &target))
             }
         }
     }
@@ -178,11 +179,11 @@ impl Service {
 }
 
 fn prompting(
+    door: &Shared,
     stage: Arc<Stage>,
     call: &Call,
     form: Form,
-    mut prompt: Prompt,
-    when_busy: WhenBusy,
+    (mut prompt, when_busy): (Prompt, WhenBusy),
     target: &Target,
 ) -> Opening {
     let now = stage.now();
@@ -191,8 +192,10 @@ fn prompting(
     // A prompt that joins the running turn is answered by that turn's frames.
     let joins = now.turn.clone().filter(|_| when_busy == WhenBusy::Steer);
     let turn: Arc<str> = joins.unwrap_or_else(|| id.as_str().into());
+    let task = name::task_of(stage.session().id().as_str(), &turn);
     Opening {
-        task: name::task_of(stage.session().id().as_str(), &turn),
+        view: view(door, call, form.spelling, &task),
+        task,
         follow: Follow::turn(turn),
         form,
         after: call.after.filter(|_| !target.is_new).unwrap_or(now.cursor),
@@ -203,7 +206,7 @@ fn prompting(
     }
 }
 
-fn answering(stage: Arc<Stage>, call: &Call, form: Form, decide: Decide) -> Opening {
+fn answering(door: &Shared, stage: Arc<Stage>, call: &Call, form: Form, decide: Decide) -> Opening {
     let now = stage.now();
     // A question outside of any turn belongs to the last task.
     let turn = now.turn.clone().unwrap_or_else(|| now.task.clone());
@@ -213,6 +216,7 @@ fn answering(stage: Arc<Stage>, call: &Call, form: Form, decide: Decide) -> Open
         follow: Follow::Turn { turn, answered },
         form,
         after: call.after.unwrap_or(now.cursor),
+        view: view(door, call, form.spelling, &now.task),
         task: now.task,
         by: call.client(),
         action: Action::Decide(Box::new(decide)),

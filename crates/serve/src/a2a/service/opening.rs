@@ -7,18 +7,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_a2a::devtool::{CommandExecution, CommandStatus};
-use multitap_a2a::{Error, Request, Sent};
+use multitap_a2a::{Dialect, Error, Request, Sent};
 use multitap_event::{AgentError, ClientRef, Decide, Prompt};
 use multitap_hub::{Refusal, WhenBusy};
 
 use super::command::{awaited_confirmation, not_started};
-use super::{Answer, Call, Frames, Service, Stream, message};
+use super::{Answer, Call, Frames, Service, Stream, TurnResults, message};
 use crate::a2a::cursor::Cursor;
 use crate::a2a::follow::{Follow, Step};
 use crate::a2a::frame::{Ends, Form};
+use crate::a2a::history::TaskView;
 use crate::a2a::push::config::CheckedConfig;
 use crate::a2a::stage::Stage;
-use crate::a2a::{card, keep};
+use crate::a2a::{card, keep, name};
 use crate::error;
 use crate::http::Shared;
 
@@ -45,6 +46,8 @@ pub(crate) struct Opening {
     /// The task for its client.
     pub(super) task: Arc<str>,
     pub(super) by: ClientRef,
+    /// How the client sees the task.
+    pub(super) view: TaskView,
     pub(super) action: Action,
     /// The webhook to notify of the task from then on.
     pub(super) push: Option<CheckedConfig>,
@@ -86,9 +89,26 @@ impl Prepared {
 }
 
 impl Opening {
+    /// The results of its turn, if its stream has them as artifacts. Clients of 0.3, such as Gemini CLI, join messages
+    /// and artifacts of a stream to one answer, which would have its text twice.
+    fn results(&self, door: &Shared) -> Option<TurnResults> {
+        let is_turn = match self.action {
+            Action::Prompt { .. } | Action::Decide(_) => true,
+            Action::Subscribe(_) => name::is_own_task(&self.task),
+            Action::Command { .. } => false,
+        };
+        let has_them = self.view.artifacts && is_turn && self.form.dialect() == Dialect::V1_0;
+        has_them.then(|| TurnResults {
+            door: door.clone(),
+            stage: self.stage.clone(),
+            task: self.task.clone(),
+            view: self.view,
+        })
+    }
+
     /// Executes the action.
     pub(crate) async fn begin(self, door: &Shared) -> Result<Begun, Error> {
-        let Self { stage, follow, after, form, task, by, action, push } = self;
+        let Self { stage, follow, after, form, task, by, view, action, push } = self;
         let push = push.map(|config| (config, stage.now()));
         match action {
             Action::Prompt { prompt, when_busy } => {
@@ -108,12 +128,12 @@ impl Opening {
                 return Ok(Begun::Stream { first: serde_json::to_string(&execution).ok(), after });
             }
             Action::Subscribe(asked) => {
-                let (first, after) = door.a2a.catch_up(door, &stage, &task, form, asked, None).await?;
+                let (first, after) = door.a2a.catch_up(door, &stage, &task, (form, view), asked, None).await?;
                 return Ok(Begun::Stream { first, after });
             }
         }
         if let Some((config, before)) = push {
-            door.a2a.put_config_of(door, &stage, &task, &config, &before).await?;
+            door.a2a.put_config_of(door, &stage, (&task, view), &config, &before).await?;
         }
         Ok(Begun::Stream { first: None, after })
     }
@@ -156,22 +176,22 @@ async fn first_confirmation(stage: &Arc<Stage>, mut follow: Follow, after: Curso
 impl Service {
     /// Executes a request; or prepares it, if frames answer it.
     pub(crate) async fn prepare(&self, door: &Shared, call: Call, request: Request) -> Result<Prepared, Error> {
-        let dialect = call.form.dialect;
+        let encoding = call.form.encoding;
         let result = match request {
             Request::SendMessage(send) => {
                 let (at_once, history) = (send.configuration.return_immediately, send.configuration.history_length);
                 let opening = self.message(door, &call, send).await?;
-                dialect.write_sent(&self.send(door, opening, at_once, history).await?)
+                encoding.write_sent(&self.send(door, opening, at_once, history).await?)
             }
             Request::StreamMessage(send) => return self.message(door, &call, send).await.map(Prepared::frames),
             Request::Subscribe { id } => return self.subscription(door, &call, &id).await.map(Prepared::frames),
             Request::ExecuteCommand(execute) => return self.command(door, &call, &execute).await,
             Request::GetTask { id, history_length } => {
-                dialect.write_task(&self.get(door, &call, &id, history_length).await?)
+                encoding.write_task(&self.get(door, &call, &id, history_length).await?)
             }
-            Request::ListTasks(list) => dialect.write_task_list(&self.list(door, &call, list).await?),
-            Request::CancelTask { id, .. } => dialect.write_task(&self.cancel(door, &call, &id).await?),
-            Request::GetExtendedCard => card::extended(door).write(card::form_of(dialect)).to_string(),
+            Request::ListTasks(list) => encoding.write_task_list(&self.list(door, &call, list).await?),
+            Request::CancelTask { id, .. } => encoding.write_task(&self.cancel(door, &call, &id).await?),
+            Request::GetExtendedCard => card::extended(door).write(card::form_of(encoding)).to_string(),
             Request::GetCommands { context_id } => self.commands(door, &call, context_id).await?,
             Request::ConfirmToolCall { confirmation, task_id, context_id } => {
                 self.confirm(door, &call, &confirmation, task_id, context_id).await?.to_string()
@@ -202,18 +222,20 @@ impl Service {
             Prepared::Frames(opening) => opening,
         };
         let (stage, follow, form) = (opening.stage.clone(), opening.follow.clone(), opening.form);
+        let results = opening.results(door);
         let is_command = matches!(opening.action, Action::Command { .. });
         let (first, after) = match opening.begin(door).await? {
             Begun::Result(result) => return Ok(Answer::Result(result)),
             Begun::Stream { first, after } => (first, after),
         };
-        let stream = Stream::new(first, Frames::Live(stage.read(after)), follow, form);
+        let stream = Stream::new(first, Frames::Live(stage.read(after)), follow, form).with_results(results);
         Ok(if is_command { Answer::Command(stream) } else { Answer::Stream(stream) })
     }
 
     /// Executes it without a stream: answers with the task when the turn ends or asks a question, or at once.
     async fn send(&self, door: &Shared, opening: Opening, at_once: bool, history: Option<u32>) -> Result<Sent, Error> {
-        let (stage, form, task) = (opening.stage.clone(), opening.form, opening.task.clone());
+        let (stage, task) = (opening.stage.clone(), opening.task.clone());
+        let view = TaskView { history, ..opening.view };
         let (mut reader, mut follow) = (stage.read(opening.after), opening.follow.clone());
         opening.begin(door).await?;
         // The first frame shows that the message was accepted.
@@ -225,6 +247,6 @@ impl Service {
                 Step::Last => break,
             }
         }
-        self.snapshot(door, &stage, &stage.now(), &task, form.spelling, history).await.map(Sent::Task)
+        self.snapshot(door, &stage, &stage.now(), &task, view).await.map(Sent::Task)
     }
 }

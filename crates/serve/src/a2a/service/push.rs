@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::task::Known;
 use super::{Call, Service};
 use crate::a2a::cursor::Cursor;
+use crate::a2a::history::TaskView;
 use crate::a2a::push::Push;
 use crate::a2a::push::config::{CheckedConfig, shown};
 use crate::a2a::stage::{Now, Stage};
@@ -46,8 +47,9 @@ impl Service {
             }
         };
         keep::ensure_begun(&door.host.journal(), &session, task, after.seq).await;
-        put(door, config.stored(task, &session, after, state, is_over)).await?;
-        Ok(call.form.dialect.write_push_config(task, &config.shown(task)))
+        let view = self.view(door, call, &session, task);
+        put(door, config.stored((task, view), &session, after, state, is_over)).await?;
+        Ok(call.form.dialect().write_push_config(task, &config.shown(task)))
     }
 
     /// Adds the webhook of a message that was accepted to its task. It gets the frames after `before`.
@@ -55,7 +57,7 @@ impl Service {
         &self,
         door: &Shared,
         stage: &Arc<Stage>,
-        task: &str,
+        (task, view): (&str, TaskView),
         config: &CheckedConfig,
         before: &Now,
     ) -> Result<(), Error> {
@@ -63,7 +65,7 @@ impl Service {
         keep::ensure_begun(&door.host.journal(), session.id(), task, before.cursor.seq).await;
         let (after, state) =
             (position(session.epoch(), before.cursor), (*before.task == *task).then_some(before.state));
-        let put = put(door, config.stored(task, session.id(), after, state, false)).await;
+        let put = put(door, config.stored((task, view), session.id(), after, state, false)).await;
         put.map_err(|error| {
             let message = format!("the message was accepted as task {task}, but {}", error.message);
             Error { message, ..error }.with("taskId", task)
@@ -85,11 +87,11 @@ impl Service {
             let why = format!("task {task} has no push config{which}");
             Error::new(ErrorKind::TaskNotFound, why).with("taskId", task)
         })?;
-        Ok(call.form.dialect.write_push_config(task, &shown(&config, &call.caller)))
+        Ok(call.form.dialect().write_push_config(task, &shown(&config, &call.caller)))
     }
 
     pub(super) async fn push_configs(&self, door: &Shared, call: &Call, task: &str) -> Result<Value, Error> {
-        let dialect = call.form.dialect;
+        let dialect = call.form.dialect();
         let found = self.configs(door, task).await?;
         let written = found.iter().map(|config| dialect.write_push_config(task, &shown(config, &call.caller)));
         let written: Vec<Value> = written.collect();
@@ -111,7 +113,7 @@ impl Service {
         let (push, queue) = may_change(door, call)?;
         queue.remove_config(task, id).await.map_err(|error| error::from_journal(&error))?;
         push.config_changed(&session);
-        Ok(match call.form.dialect {
+        Ok(match call.form.dialect() {
             Dialect::V0_3 => Value::Null,
             Dialect::V1_0 => json!({}),
         })
@@ -125,7 +127,7 @@ impl Service {
         config: PushConfig,
     ) -> Result<CheckedConfig, Error> {
         let (push, queue) = may_change(door, call)?;
-        let config = CheckedConfig::check(config, push.screen(), &call.caller, call.form).await?;
+        let config = CheckedConfig::check(config, push.screen(), &call.caller, call.form.dialect()).await?;
         let all = queue.push_configs(PushScope::All).await.map_err(|error| error::from_journal(&error))?;
         let own = all.iter().filter(|other| other.client == config.client());
         if own.count() >= PUSH_CONFIGS_PER_CLIENT {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use multitap_a2a::devtool::Spelling;
 use multitap_a2a::{Error, ErrorKind, ListTasks, Map, Task, TaskList, TaskState, Update};
 use multitap_event::{PromptId, SessionId, Timestamp};
-use multitap_hub::{Refusal, Session, TaskFilter, TaskRecord};
+use multitap_hub::{Filter, Refusal, Session, SessionRecord, TaskFilter, TaskRecord};
 use serde_json::json;
 
 use super::opening::{Action, Opening};
@@ -15,7 +15,7 @@ use crate::a2a::cursor::Cursor;
 use crate::a2a::encode::OURS;
 use crate::a2a::follow::{Follow, Step};
 use crate::a2a::frame::Form;
-use crate::a2a::history::{Log, TaskRange, last_state};
+use crate::a2a::history::{Log, TaskRange, TaskView, last_state};
 use crate::a2a::past::Past;
 use crate::a2a::project::Projector;
 use crate::a2a::stage::{Now, Stage};
@@ -60,6 +60,14 @@ impl Service {
         Ok(Known { session, record })
     }
 
+    /// The sessions that clients of this door may not see.
+    async fn hidden(&self, door: &Shared) -> Result<Vec<SessionId>, Error> {
+        let sessions =
+            door.host.journal().list(Filter::default()).await.map_err(|error| error::from_journal(&error))?;
+        let is_hidden = |record: &SessionRecord| door.host.find(&record.id).is_none() && !door.host.shows(record);
+        Ok(sessions.into_iter().filter(is_hidden).map(|record| record.id).collect())
+    }
+
     /// Whether clients of this door may see such a session.
     async fn is_shown(&self, door: &Shared, session: &SessionId) -> Result<bool, Error> {
         let host = &door.host;
@@ -73,25 +81,28 @@ impl Service {
     /// The current state of a task.
     pub(super) async fn get(&self, door: &Shared, call: &Call, id: &str, history: Option<u32>) -> Result<Task, Error> {
         let Known { session, record } = self.known(door, id).await?;
-        self.current(door, call, &session, id, record.as_ref(), history).await
+        let view = TaskView { history, ..self.view(door, call, &session, id) };
+        self.current(door, &session, id, record.as_ref(), view).await
+    }
+
+    pub(super) fn view(&self, door: &Shared, call: &Call, session: &SessionId, id: &str) -> TaskView {
+        view(door, call, self.form(door, call, session).spelling, id)
     }
 
     async fn current(
         &self,
         door: &Shared,
-        call: &Call,
         session: &SessionId,
         id: &str,
         record: Option<&TaskRecord>,
-        history: Option<u32>,
+        view: TaskView,
     ) -> Result<Task, Error> {
-        let spelling = self.form(door, call, session).spelling;
         if let Some(live) = door.host.find(session) {
             let stage = self.stage(door, &live).await?;
-            return self.snapshot(door, &stage, &stage.now(), &id.into(), spelling, history).await;
+            return self.snapshot(door, &stage, &stage.now(), &id.into(), view).await;
         }
         let log = Log::Kept { journal: door.host.journal(), session: session.clone() };
-        task(log, session, id, record, None, spelling, history).await
+        task(log, session, id, record, None, view).await
     }
 
     /// A task of a live session at that moment: with the frames up to then, and no later ones.
@@ -101,12 +112,11 @@ impl Service {
         stage: &Arc<Stage>,
         now: &Now,
         id: &Arc<str>,
-        spelling: Spelling,
-        history: Option<u32>,
+        view: TaskView,
     ) -> Result<Task, Error> {
         let record = door.host.journal().task(id.to_string()).await.unwrap_or(None);
         let session = stage.session();
-        task(Log::Live(session.clone()), session.id(), id, record.as_ref(), Some(now), spelling, history).await
+        task(Log::Live(session.clone()), session.id(), id, record.as_ref(), Some(now), view).await
     }
 
     pub(super) async fn list(&self, door: &Shared, call: &Call, list: ListTasks) -> Result<TaskList, Error> {
@@ -128,31 +138,38 @@ impl Service {
             let wrong = || Error::invalid_params("statusTimestampAfter: a time such as 2026-01-31T12:00:00Z");
             Timestamp::parse(text).ok_or_else(wrong)
         });
+        let hidden = match context.as_ref().or(shared.as_ref()) {
+            None => self.hidden(door).await?,
+            Some(session) if shared.is_none() && !self.is_shown(door, session).await? => vec![session.clone()],
+            Some(_) => Vec::new(),
+        };
         let filter = TaskFilter {
             session: context.or(shared),
+            hidden,
             state: list.state.map(|state| state.word().to_owned()),
             updated_after: after.transpose()?,
             before: list.page_token.as_deref().filter(|token| !token.is_empty()).map(read_token).transpose()?,
-            limit: page_size as usize,
+            // One more shows whether another page follows.
+            limit: page_size as usize + 1,
         };
-        let page = door.host.journal().tasks(filter).await.map_err(|error| error::from_journal(&error))?;
-        let is_full = page.tasks.len() == page_size as usize;
-        let next = page.tasks.last().filter(|_| is_full).map(write_token).unwrap_or_default();
+        let mut page = door.host.journal().tasks(filter).await.map_err(|error| error::from_journal(&error))?;
+        let has_more = page.tasks.len() > page_size as usize;
+        page.tasks.truncate(page_size as usize);
+        let next = page.tasks.last().filter(|_| has_more).map(write_token).unwrap_or_default();
         let mut tasks = Vec::with_capacity(page.tasks.len());
         for record in &page.tasks {
-            if !self.is_shown(door, &record.session).await? {
-                continue;
-            }
             self.coders.recall(record);
             let history = Some(list.history_length.unwrap_or(0));
-            tasks.push(self.current(door, call, &record.session, &record.id, Some(record), history).await?);
+            let mut view = TaskView { history, ..self.view(door, call, &record.session, &record.id) };
+            view.artifacts &= list.include_artifacts;
+            tasks.push(self.current(door, &record.session, &record.id, Some(record), view).await?);
         }
         Ok(TaskList { tasks, next_page_token: next, page_size, total_size: page.total })
     }
 
     pub(super) async fn cancel(&self, door: &Shared, call: &Call, id: &str) -> Result<Task, Error> {
         let Known { session, record } = self.known(door, id).await?;
-        let spelling = self.form(door, call, &session).spelling;
+        let view = self.view(door, call, &session, id);
         let idle = |state: &str| {
             Error::new(ErrorKind::TaskNotCancelable, format!("task {id} is {state}: there is nothing to cancel"))
         };
@@ -189,7 +206,7 @@ impl Service {
         if tokio::time::timeout(CANCEL_PATIENCE, ended).await.is_err() {
             tracing::warn!(task = id, "a cancelled turn goes on");
         }
-        self.snapshot(door, &stage, &stage.now(), &id.into(), spelling, None).await
+        self.snapshot(door, &stage, &stage.now(), &id.into(), view).await
     }
 
     /// `tasks/resubscribe`, if the task can be followed.
@@ -208,6 +225,7 @@ impl Service {
             form: self.form(door, call, &session),
             task: id.into(),
             by: call.client(),
+            view: self.view(door, call, &session, id),
             action: Action::Subscribe(call.after),
             push: None,
             stage,
@@ -221,7 +239,7 @@ impl Service {
         door: &Shared,
         stage: &Arc<Stage>,
         id: &Arc<str>,
-        form: Form,
+        (form, view): (Form, TaskView),
         asked: Option<Cursor>,
         epoch: Option<u64>,
     ) -> Result<(Option<String>, Cursor), Error> {
@@ -232,7 +250,7 @@ impl Service {
             return Ok((None, after));
         }
         let now = stage.now();
-        let mut task = self.snapshot(door, stage, &now, id, form.spelling, None).await?;
+        let mut task = self.snapshot(door, stage, &now, id, view).await?;
         if name::is_own_task(id) && task.status.state.is_terminal() && asked.is_none() {
             return Err(nothing_more(id, task.status.state.word()));
         }
@@ -242,7 +260,7 @@ impl Service {
             ours.insert("replayGap".to_owned(), gap);
         }
         task.metadata.insert(OURS.to_owned(), ours.into());
-        Ok((Some(form.dialect.write_update(&Update::Task(task))), now.cursor))
+        Ok((Some(form.encoding.write_update(&Update::Task(task))), now.cursor))
     }
 
     /// The frames that a client missed of a task whose session is only stored; `None` if it is live.
@@ -271,6 +289,13 @@ impl Service {
     }
 }
 
+/// How a client sees a task. With the extension, results are in tool calls and messages alone: its clients would show
+/// them twice.
+pub(super) fn view(door: &Shared, call: &Call, spelling: Spelling, task: &str) -> TaskView {
+    let is_core = !call.extension && (name::is_own_task(task) || door.host.shared().is_some());
+    TaskView { spelling, history: None, artifacts: is_core && spelling == Spelling::Specified }
+}
+
 fn not_live(task: &str) -> Error {
     let why = format!("task {task} is not live: a message to it resumes its session");
     Error::new(ErrorKind::UnsupportedOperation, why)
@@ -292,8 +317,7 @@ async fn task(
     id: &str,
     record: Option<&TaskRecord>,
     now: Option<&Now>,
-    spelling: Spelling,
-    history: Option<u32>,
+    view: TaskView,
 ) -> Result<Task, Error> {
     let first = record.map_or(1, |record| record.first_seq);
     let recorded = record.map_or(TaskState::Submitted, |record| TaskState::of_word(&record.state).unwrap_or_default());
@@ -303,16 +327,16 @@ async fn task(
     let stretch = TaskRange { log, task: id.into(), first, last, is_over };
     // Its record may lag, and its end may be well before the end of the log.
     let is_late = now.is_none() && !recorded.is_terminal() && name::is_own_task(id);
-    let messages = history.filter(|_| !is_late);
-    let mut told = stretch.read(messages, spelling).await.map_err(|error| error::from_journal(&error))?;
-    let surplus = history.map_or(0, |limit| told.history.len().saturating_sub(limit as usize));
+    let messages = view.history.filter(|_| !is_late);
+    let mut told = stretch.read(messages, view.spelling).await.map_err(|error| error::from_journal(&error))?;
+    let surplus = view.history.map_or(0, |limit| told.history.len().saturating_sub(limit as usize));
     told.history.drain(..surplus);
     let seen = last_state(recorded, told.end, now.is_some());
     let current = now.filter(|now| *now.task == *id).map(|now| now.state);
     let state = current.or(seen.map(|end| end.state)).unwrap_or(recorded);
     let since = seen.map(|end| end.at).or(record.map(|record| record.updated));
-    let mut task = told.into_task(id, session, state, since, spelling);
-    if history == Some(0) {
+    let mut task = told.into_task(id, session, state, since, view);
+    if view.history == Some(0) {
         task.history.clear();
     }
     Ok(task)

@@ -13,7 +13,7 @@ use super::FORMS;
 use super::property::logs;
 use crate::a2a::encode::{self, OURS};
 use crate::a2a::frame::{Form, Frame};
-use crate::a2a::history::{TaskHistory, last_state};
+use crate::a2a::history::{TaskHistory, TaskView, last_state};
 use crate::a2a::name;
 use crate::a2a::project::Projector;
 
@@ -164,7 +164,7 @@ fn fold(frames: &[Frame], task: &str, form: Form) -> Folded {
     let mut folded = Folded::default();
     for frame in frames.iter().filter(|frame| *frame.scope.task == *task) {
         let json: Value = serde_json::from_str(frame.json(form)).unwrap();
-        folded.take(form.dialect.read_update(&json).unwrap(), name::is_own_task(task));
+        folded.take(form.dialect().read_update(&json).unwrap(), name::is_own_task(task));
     }
     folded
 }
@@ -186,7 +186,7 @@ fn check(log: &[Event], form: Form) -> Result<(), String> {
                     return Err(format!("after event {}: task {id} is {live:?}, its frames say {seen:?}", at + 1));
                 }
             }
-            let task = told.into_task(&id, session, end.state, Some(end.at), form.spelling);
+            let task = told.into_task(&id, session, end.state, Some(end.at), seen(form));
             folded.differs(&task, form.spelling).map_err(|why| format!("after event {}: {why}", at + 1))?;
         }
     }
@@ -217,7 +217,7 @@ fn a_question_of_a_killed_host_is_cancelled() {
                 let id = name::lasting(log[0].session_id.as_str());
                 let told = TaskHistory::of(log[0].session_id.as_str(), log[..at].iter(), &id, form.spelling, true);
                 asked += usize::from(told.end.is_some_and(|end| end.state == TaskState::InputRequired));
-                let task = told.into_task(&id, &log[0].session_id, TaskState::Failed, None, form.spelling);
+                let task = told.into_task(&id, &log[0].session_id, TaskState::Failed, None, seen(form));
                 let shown = task.status.message.iter().chain(&task.history).filter_map(call);
                 let open: Vec<_> = shown.filter(|(_, call)| !is_over(call)).collect();
                 assert!(open.is_empty(), "{name}, {title}, {at}: {open:#?}");
@@ -257,4 +257,8 @@ proptest! {
             }
         }
     }
+}
+
+fn seen(form: Form) -> TaskView {
+    TaskView { spelling: form.spelling, history: None, artifacts: false }
 }

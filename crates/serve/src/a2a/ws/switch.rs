@@ -66,7 +66,7 @@ impl Switch {
     /// The open streams, each with the dialect of its frames.
     pub(super) fn dialects(&self) -> Vec<(RequestId, Dialect)> {
         let open = self.streams.iter().filter(|stream| stream.is_open);
-        open.map(|stream| (stream.id.clone(), stream.form.dialect)).collect()
+        open.map(|stream| (stream.id.clone(), stream.form.dialect())).collect()
     }
 
     pub(super) fn is_empty(&self) -> bool {

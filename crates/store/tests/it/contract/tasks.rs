@@ -116,7 +116,12 @@ pub(super) async fn tasks_are_listed_by_session_state_and_time(place: &impl Plac
     let of = |session: &SessionId| TaskFilter { session: Some(session.clone()), ..whole() };
     let in_state = |state: &str| TaskFilter { state: Some(state.to_owned()), ..whole() };
     let since = |time| TaskFilter { updated_after: Some(Timestamp::from_millis(time)), ..whole() };
-    let cases: [(TaskFilter, &[&str]); 9] = [
+    let without =
+        |sessions: &[&SessionId]| TaskFilter { hidden: sessions.iter().map(|id| (*id).clone()).collect(), ..whole() };
+    let cases: [(TaskFilter, &[&str]); 12] = [
+        (without(&[&one]), &["d", "c"]),
+        (without(&[&one, &other]), &[]),
+        (TaskFilter { hidden: vec![one.clone()], ..of(&one) }, &[]),
         (of(&one), &["b", "a"]),
         (of(&"nobody".into()), &[]),
         (in_state("completed"), &["d", "b"]),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use a2a::{
-    A2AError, CancelTaskRequest, GetTaskRequest, Message, Part, Role, SVC_PARAM_EXTENSIONS, SendMessageConfiguration,
+    A2AError, CancelTaskRequest, GetTaskRequest, ListTasksRequest, Message, Part, Role, SVC_PARAM_EXTENSIONS, SendMessageConfiguration,
     SendMessageRequest, StreamResponse, SubscribeToTaskRequest,
 };
 use a2a_client::agent_card::AgentCardResolver;
@@ -131,6 +131,11 @@ async fn run(client: &Client, command: Command) -> Result<Value, A2AError> {
         }
         "cancel" => {
             client.cancel_task(&CancelTaskRequest { id: task, metadata: None, tenant: None }).await.map(to_json)
+        }
+        "list" => {
+            let request = json!({"contextId": command.context_id, "includeArtifacts": true});
+            let request: ListTasksRequest = serde_json::from_value(request).expect("a request");
+            client.list_tasks(&request).await.map(to_json)
         }
         "resubscribe" => {
             let request = SubscribeToTaskRequest { id: task, tenant: None };

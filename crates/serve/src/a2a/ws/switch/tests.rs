@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use multitap_a2a::Dialect;
+use multitap_a2a::Encoding;
 use multitap_a2a::devtool::Spelling;
 use multitap_event::{
     Choice, ChoiceKind, ClientRef, Details, Door, Event, EventKind, Question, Ruling, TextChunk, Timestamp, TurnEnd,
@@ -12,7 +12,7 @@ use super::*;
 use crate::a2a::name;
 use crate::a2a::project::Projector;
 
-const FORM: Form = Form { dialect: Dialect::V0_3, spelling: Spelling::Specified };
+const FORM: Form = Form { encoding: Encoding::V0_3, spelling: Spelling::Specified };
 
 /// Frames as a session makes them.
 struct Session {
