@@ -48,7 +48,7 @@ pub trait Host: fmt::Debug + Send + Sync + 'static {
     fn resume(&self, session: SessionId, by: ClientRef) -> Hosted<'_, Opened>;
 
     /// Whether clients of this door may see that stored session. The log contains all sessions of the user, including
-    /// those that are not meant for them.
+    /// those that are not meant for them. The answer is the same for all sessions in a folder.
     fn shows(&self, session: &SessionRecord) -> bool;
 
     /// The journal with the logs.

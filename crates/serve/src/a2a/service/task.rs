@@ -1,5 +1,6 @@
 //! Operations on tasks: find, get, list, cancel, follow.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,7 +65,10 @@ impl Service {
     async fn hidden(&self, door: &Shared) -> Result<Vec<SessionId>, Error> {
         let sessions =
             door.host.journal().list(Filter::default()).await.map_err(|error| error::from_journal(&error))?;
-        let is_hidden = |record: &SessionRecord| door.host.find(&record.id).is_none() && !door.host.shows(record);
+        let mut folders = HashMap::new();
+        let mut is_shown =
+            |record: &SessionRecord| *folders.entry(record.folder.clone()).or_insert_with(|| door.host.shows(record));
+        let is_hidden = |record: &SessionRecord| !is_shown(record) && door.host.find(&record.id).is_none();
         Ok(sessions.into_iter().filter(is_hidden).map(|record| record.id).collect())
     }
 
