@@ -38,6 +38,8 @@ pub(super) struct Watcher {
     pub(super) seen: Cursor,
     /// The state in the last notice.
     pub(super) state: Option<TaskState>,
+    /// Its task is over: nothing is told any more.
+    is_over: bool,
     message: Option<OpenMessage>,
 }
 
@@ -61,6 +63,7 @@ impl Watcher {
             first,
             seen,
             state: config.state.as_deref().and_then(TaskState::of_word),
+            is_over: false,
             message: None,
         }
     }
@@ -72,7 +75,7 @@ impl Watcher {
 
     /// Reads the next frame of the session.
     pub(super) fn take(&mut self, frame: &Arc<Frame>, out: &mut Vec<Notice>) {
-        if frame.cursor <= self.seen {
+        if frame.cursor <= self.seen || self.is_over {
             return;
         }
         self.seen = frame.cursor;
@@ -92,6 +95,8 @@ impl Watcher {
         let is_news = match &frame.body {
             Body::Prompted { .. } => true,
             Body::Tool(tool) => tool.asked.is_some(),
+            // When a session ends with its turn, the failure is in two frames.
+            Body::State(_) if self.state == Some(TaskState::Failed) => false,
             Body::State(change) => change.error.is_some() || change.message.is_some(),
             Body::Text { .. } | Body::Said(_) | Body::Thought { .. } => false,
         };
@@ -102,6 +107,7 @@ impl Watcher {
             return;
         }
         let last = state.is_terminal() && frame.ends == Some(Ends::Turn) && name::is_own_task(&self.task);
+        self.is_over = last;
         out.push(Notice { frame: frame.clone(), is_same_state, is_cut: false, last });
     }
 
@@ -138,8 +144,8 @@ impl Watcher {
 #[cfg(test)]
 mod tests {
     use multitap_event::{
-        AgentError, AgentErrorKind, Draft, EventKind, PromptId, TextChunk, Timestamp, ToolKind, ToolStarted, TurnEnd,
-        TurnStatus, UserMessage,
+        AgentError, AgentErrorKind, Draft, EventKind, PromptId, SessionEnd, SessionEndReason, TextChunk, Timestamp,
+        ToolKind, ToolStarted, TurnEnd, TurnStatus, UserMessage,
     };
     use multitap_testkit::agent::{asked, turn_started};
     use multitap_testkit::script;
@@ -262,6 +268,19 @@ mod tests {
         ];
         assert_eq!(all("turn-1", kinds.clone()), ["submitted prompt", "working", "canceled last"]);
         assert_eq!(all("turn-2", kinds), ["submitted prompt", "working", "completed last"]);
+    }
+
+    /// The next process writes so at the end of a log whose process was killed.
+    #[test]
+    fn a_failure_is_told_once() {
+        let failed =
+            EventKind::TurnCompleted(TurnEnd { error: Some("gone".to_owned()), ..TurnEnd::of(TurnStatus::Failed) });
+        let end = SessionEnd { error: Some("gone".to_owned()), ..SessionEnd::of(SessionEndReason::Failed) };
+        for (prompted, expected) in [("turn-1", "failed last"), ("p", "failed")] {
+            let kinds = vec![prompt(prompted), turn_started(), failed.clone(), EventKind::SessionEnded(end.clone())];
+            let task = name::task_of("s", prompted);
+            assert_eq!(all(&task, kinds), ["submitted prompt", "working", expected]);
+        }
     }
 
     /// Wherever an earlier process stopped, the next one tells the rest, and nothing twice.
