@@ -5,7 +5,7 @@ use crate::dialect::Dialect;
 use crate::model::{Role, Sent, Task, TaskList, TaskState, Update};
 use crate::write::{Wire, text};
 
-/// The JSON form of messages and tasks. All are written with the same fields in the same order, from borrowed values.
+/// The JSON form of messages and tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Encoding {
     /// JSON-RPC of 0.3.

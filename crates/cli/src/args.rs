@@ -18,7 +18,7 @@ use multitap_hub::WhenBusy;
 
 pub(crate) use self::acp::AcpArgs;
 pub(crate) use self::attach::AttachArgs;
-pub(crate) use self::door::{AccessArgs, DoorArgs, PublicArgs};
+pub(crate) use self::door::{AccessArgs, DoorArgs, DoorOptions};
 pub(crate) use self::mcp::McpArgs;
 pub(crate) use self::serve::ServeArgs;
 pub(crate) use self::sessions::{SessionsArgs, SessionsSub};

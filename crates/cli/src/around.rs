@@ -50,7 +50,7 @@ impl Surroundings {
             // The door may be opened later. Report a bad option now, where it can be read.
             None => {
                 if args.about_it().is_some() {
-                    door::config(args.host(), 0, &args.access, &args.public, settings)?;
+                    door::config(args.host(), 0, args.options(), settings)?;
                 }
                 None
             }

@@ -9,11 +9,11 @@ use multitap_event::{AgentCommand, ClientRef, ClientRole, SessionId};
 use multitap_hub::{Journal, Refusal, Session, SessionRecord};
 use multitap_process::{Connector, LocalConnection, connectors, is_of_agent};
 use multitap_serve::{
-    Access, CardVersions, DoorConfig, DoorError, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity, Scheme,
-    Tokens, Wanted,
+    Access, CardVersions, DoorConfig, DoorError, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity,
+    PushOptions, Scheme, Tokens, Wanted,
 };
 
-use crate::args::{AccessArgs, DoorArgs, PublicArgs};
+use crate::args::{AccessArgs, DoorArgs, DoorOptions};
 use crate::exit::{Exit, Problem};
 use crate::file_lists::FileLists;
 use crate::remote_agents;
@@ -57,7 +57,7 @@ impl Shared {
         args: &DoorArgs,
         settings: &Settings,
     ) -> Result<OpenDoor, Problem> {
-        let config = config(args.host(), port, &args.access, &args.public, settings)?;
+        let config = config(args.host(), port, args.options(), settings)?;
         OpenDoor::open(config, self.clone()).await.map_err(not_opened)
     }
 
@@ -135,10 +135,10 @@ pub(crate) fn identify(peers: &[Peer]) -> Vec<PeerIdentity> {
 pub(crate) fn config(
     host: &str,
     port: u16,
-    access: &AccessArgs,
-    public: &PublicArgs,
+    options: DoorOptions<'_>,
     settings: &Settings,
 ) -> Result<DoorConfig, Problem> {
+    let DoorOptions { access, public, push } = options;
     Ok(DoorConfig {
         host: host.to_owned(),
         port,
@@ -146,6 +146,7 @@ pub(crate) fn config(
         limits: Limits::default(),
         extension_required: settings.a2a.extension_required,
         remote_agents: remote_agents::names(settings),
+        push: PushOptions { allow_private: push.allow_private_webhooks, ..PushOptions::default() },
         public_url: public.public_url.clone(),
         card: CardVersions::Hybrid,
     })

@@ -2,6 +2,7 @@
 //!
 //! The hub decides what is stored, and in which order; the journal decides how. Must not come in: SQL, files.
 
+mod push;
 mod task;
 
 use std::fmt;
@@ -11,6 +12,11 @@ use std::pin::Pin;
 use multitap_event::{AgentKind, Ruling, SessionId, Timestamp};
 use serde_json::{Map, Value};
 
+pub use self::push::{
+    DeliveriesOf, DeliveryOutcome, DeliveryRecord, DeliveryStatus, NewDelivery, NewPushConfig, PUSH_CONFIGS_PER_CLIENT,
+    PUSH_CONFIGS_PER_TASK, PUSH_LOG, PUSH_QUEUE, PUSH_QUEUE_BYTES, PendingPush, PushConfigRecord, PushKey,
+    PushPosition, PushQueue, PushScope, PutPushConfig, SettledAttempt, TakePush, TakenDelivery,
+};
 pub use self::task::{TaskFilter, TaskPage, TaskRecord};
 use crate::entry::Entry;
 
@@ -72,6 +78,11 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// The last of them that is not after this event.
     fn door_checkpoint(&self, _session: SessionId, _up_to: u64) -> Kept<'_, Option<Checkpoint>> {
         Box::pin(async { Ok(None) })
+    }
+
+    /// Its push notifications; `None` if it stores none.
+    fn push_queue(&self) -> Option<&dyn PushQueue> {
+        None
     }
 }
 

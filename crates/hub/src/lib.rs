@@ -27,8 +27,11 @@ pub use far::{Answer, Elsewhere, FarEnd, FarNews, FarStart, FarTask, Left};
 pub use feed::{Feed, FeedEnd, Told};
 pub use hub::{Hub, Open, OpenError, Which, rebuild};
 pub use journal::{
-    About, Batch, Checkpoint, Claim, Edge, Filter, Flush, Holder, Journal, JournalError, Kept, NewSession, Owner, Page,
-    Part, SessionRecord, TaskFilter, TaskPage, TaskRecord,
+    About, Batch, Checkpoint, Claim, DeliveriesOf, DeliveryOutcome, DeliveryRecord, DeliveryStatus, Edge, Filter,
+    Flush, Holder, Journal, JournalError, Kept, NewDelivery, NewPushConfig, NewSession, Owner, PUSH_CONFIGS_PER_CLIENT,
+    PUSH_CONFIGS_PER_TASK, PUSH_LOG, PUSH_QUEUE, PUSH_QUEUE_BYTES, Page, Part, PendingPush, PushConfigRecord, PushKey,
+    PushPosition, PushQueue, PushScope, PutPushConfig, SessionRecord, SettledAttempt, TakePush, TakenDelivery,
+    TaskFilter, TaskPage, TaskRecord,
 };
 pub use launch::{Launch, Launching};
 pub use live::LiveOutput;

@@ -15,12 +15,12 @@ pub fn causes(error: reqwest::Error) -> String {
 /// An error with its causes, each once, and without URLs, which may contain a secret. If an address was refused, the
 /// message contains only that.
 pub fn error_chain(error: &(dyn Error + 'static)) -> String {
+    if let Some(refused) = refused_address(error) {
+        return refused.to_string();
+    }
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(source) = next {
-        if let Some(refused) = source.downcast_ref::<RefusedAddress>() {
-            return refused.to_string();
-        }
         let words = source.to_string();
         if !text.contains(&words) {
             text.push_str(": ");
@@ -29,6 +29,11 @@ pub fn error_chain(error: &(dyn Error + 'static)) -> String {
         next = source.source();
     }
     without_urls(&text)
+}
+
+/// The refused address among the causes of an error.
+pub fn refused_address<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e RefusedAddress> {
+    std::iter::successors(Some(error), |error| (*error).source()).find_map(|error| error.downcast_ref())
 }
 
 fn without_urls(text: &str) -> String {

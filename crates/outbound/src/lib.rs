@@ -12,7 +12,7 @@ mod retry_after;
 mod screen;
 mod tls;
 
-pub use cause::{causes, error_chain};
+pub use cause::{causes, error_chain, refused_address};
 pub use endpoint::{BuildError, Endpoint, is_loopback};
 pub use retry_after::retry_after;
 pub use screen::{RefusedAddress, Screen};

@@ -17,6 +17,7 @@ use crate::is_loopback;
 #[derive(Debug, Clone, Default)]
 pub struct Screen {
     allow_private: bool,
+    allow_loopback: bool,
     hosts: Vec<String>,
 }
 
@@ -44,7 +45,14 @@ impl Screen {
 
     /// Public addresses, and those of this machine and its network if `is_allowed`.
     pub fn allowing_private(is_allowed: bool) -> Self {
-        Self { allow_private: is_allowed, hosts: Vec::new() }
+        Self { allow_private: is_allowed, ..Self::default() }
+    }
+
+    /// Also allows addresses of this machine, but not those of its network.
+    #[must_use]
+    pub fn allowing_loopback(mut self) -> Self {
+        self.allow_loopback = true;
+        self
     }
 
     /// Allows a host at any address and port: a person named it.
@@ -89,8 +97,21 @@ impl Screen {
         client.no_proxy().dns_resolver(Arc::new(ScreenedResolver(self.clone())))
     }
 
+    /// Judges a URL as written and, if its name can be resolved now, by where the name leads. A name that cannot be
+    /// resolved passes: the client judges it when it connects.
+    pub async fn check_resolved(&self, url: &Url) -> Result<(), RefusedAddress> {
+        self.check(url)?;
+        let Some(host) = url.host_str() else { return Ok(()) };
+        match self.resolve(host.trim_matches(['[', ']'])).await {
+            Err(error) => error.downcast::<RefusedAddress>().map_or(Ok(()), |refused| Err(*refused)),
+            Ok(_) => Ok(()),
+        }
+    }
+
     fn judge(&self, host: &str, address: IpAddr) -> Result<(), RefusedAddress> {
-        let is_exempt = self.allow_private || self.hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(host));
+        let is_exempt = self.allow_private
+            || self.allow_loopback && address.to_canonical().is_loopback()
+            || self.hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(host));
         match private(address) {
             Some(what) if !is_exempt => Err(RefusedAddress::Private(host.to_owned(), what)),
             _ => Ok(()),
@@ -269,6 +290,29 @@ mod tests {
         screen.check(&Url::parse("http://169.254.169.254/").unwrap()).unwrap_err();
         let open = Screen::allowing_private(true);
         assert_eq!(open.check(&Url::parse("http://[::1]:8081/").unwrap()), Ok(()));
+    }
+
+    #[tokio::test]
+    async fn this_machine_can_be_allowed_without_its_network() {
+        let screen = Screen::public().allowing_loopback();
+        for (url, is_allowed) in [
+            ("http://127.0.0.1:8080/", true),
+            ("http://[::1]/", true),
+            ("http://[::ffff:127.0.0.1]/", true),
+            ("http://localhost/", true),
+            ("http://0.0.0.0/", false),
+            ("http://10.0.0.1/", false),
+            ("http://169.254.169.254/latest/meta-data/", false),
+            ("http://[fe80::1]/", false),
+        ] {
+            let url = Url::parse(url).unwrap();
+            assert_eq!(screen.check(&url).is_ok(), is_allowed, "{url}");
+            assert_eq!(screen.check_resolved(&url).await.is_ok(), is_allowed, "{url}");
+        }
+        let nowhere = Url::parse("http://no-such-host.invalid/").unwrap();
+        assert_eq!(screen.check_resolved(&nowhere).await, Ok(()), "it may be resolved later");
+        let refused = Screen::public().check_resolved(&Url::parse("http://localhost/").unwrap()).await;
+        assert_eq!(refused, Err(RefusedAddress::Private("localhost".to_owned(), "this machine")));
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod keep;
 mod name;
 mod past;
 mod project;
+mod push;
 mod repair;
 mod rest;
 mod service;
@@ -37,6 +38,8 @@ pub(crate) use self::card::card;
 pub(crate) use self::cursor::{Cursor, NoCursor};
 pub(crate) use self::frame::Form;
 pub(crate) use self::head::{Params, uses_extension};
+pub use self::push::PushOptions;
+pub(crate) use self::push::{Push, run as run_push};
 pub(crate) use self::rest::call as call_path;
 pub(crate) use self::service::Service;
 pub(crate) use self::ws::{Connection, Hello};
@@ -50,4 +53,5 @@ pub(crate) fn routes() -> Router<Shared> {
         .route("/.well-known/agent.json", get(card))
         .route("/listCommands", get(http::list_commands))
         .route("/executeCommand", post(http::execute_command))
+        .route("/multitap/tasks/{task}/pushDeliveries", get(push::deliveries))
 }

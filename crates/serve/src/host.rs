@@ -54,7 +54,7 @@ pub trait Host: fmt::Debug + Send + Sync + 'static {
     }
 
     /// Whether clients of this door may see that stored session. The log contains all sessions of the user, including
-    /// those that are not meant for them.
+    /// those that are not meant for them. The answer is the same for all sessions in a folder.
     fn shows(&self, session: &SessionRecord) -> bool;
 
     /// The journal with the logs.

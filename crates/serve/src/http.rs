@@ -30,7 +30,7 @@ use self::connection::{Connections, Listener};
 use self::peer::{Identify, PeerCheck};
 use self::private::SocketFile;
 pub use self::public_url::{InvalidPublicUrl, PublicUrl};
-use crate::a2a;
+use crate::a2a::{self, Push, PushOptions};
 use crate::guard::{Access, AccessError, Guard, is_loopback};
 use crate::host::{Host, Offers, Peer, PeerIdentity};
 
@@ -50,6 +50,8 @@ pub struct DoorConfig {
     pub extension_required: bool,
     /// The remote agents that the agents here can call, by name. The extended card lists them.
     pub remote_agents: Vec<String>,
+    /// How clients' webhooks are called.
+    pub push: PushOptions,
     /// The address in the card, behind a proxy. Its name and its pages are allowed.
     pub public_url: Option<PublicUrl>,
     pub card: CardVersions,
@@ -154,6 +156,8 @@ pub(crate) struct DoorState {
     /// Tasks that outlive their request. The door waits for them when it closes.
     pub(crate) tasks: TaskTracker,
     pub(crate) a2a: a2a::Service,
+    /// Push notifications. A door without an address has none: its clients are on this machine.
+    pub(crate) push: Option<Arc<Push>>,
     /// What the agent of a new session would offer.
     pub(crate) offers: Offers,
     /// When the door was opened, as an HTTP date.
@@ -198,13 +202,20 @@ impl DoorState {
     pub(crate) fn without_address(host: Arc<dyn Host>, stop: CancellationToken) -> Self {
         let about = About::private(String::new());
         let entrance = Entrance::new(Guard::private(), Limits::default());
-        Self::new(host, entrance, about, stop, TaskTracker::new())
+        Self::new(host, entrance, about, None, stop, TaskTracker::new())
     }
 
-    fn new(host: Arc<dyn Host>, entrance: Entrance, about: About, stop: CancellationToken, tasks: TaskTracker) -> Self {
+    fn new(
+        host: Arc<dyn Host>,
+        entrance: Entrance,
+        about: About,
+        push: Option<Arc<Push>>,
+        stop: CancellationToken,
+        tasks: TaskTracker,
+    ) -> Self {
         let (a2a, offers) = (a2a::Service::default(), Offers::default());
         let opened = httpdate::fmt_http_date(SystemTime::now());
-        Self { host, entrance, about, stop, tasks, a2a, offers, opened }
+        Self { host, entrance, about, stop, tasks, a2a, push, offers, opened }
     }
 }
 
@@ -230,7 +241,9 @@ impl OpenDoor {
             extension_required: config.extension_required,
             remote_agents: config.remote_agents,
         };
-        let connections = take_in(listeners, host, guard, about, config.limits);
+        let is_local = addresses.iter().all(|address| is_loopback(address.ip()));
+        let push = Some(Arc::new(Push::new(host.journal(), config.push, is_local)));
+        let connections = take_in(listeners, host, guard, about, push, config.limits);
         Ok(Self { addresses, url, connections, socket: None })
     }
 
@@ -265,7 +278,7 @@ impl OpenDoor {
         let url = format!("unix:{}", socket.display());
         let (listener, socket) = private::listen(socket)?;
         let about = About::private(url.clone());
-        let connections = take_in(vec![Listener::Unix(listener)], host, Guard::private(), about, limits);
+        let connections = take_in(vec![Listener::Unix(listener)], host, Guard::private(), about, None, limits);
         Ok(Self { addresses: Vec::new(), url, connections, socket: Some(socket) })
     }
 
@@ -323,7 +336,14 @@ async fn bound(host: &str, port: u16, access: Access) -> Result<Bound, DoorError
 }
 
 /// Accepts connections on those sockets.
-fn take_in(listeners: Vec<Listener>, host: Arc<dyn Host>, guard: Guard, about: About, limits: Limits) -> Connections {
+fn take_in(
+    listeners: Vec<Listener>,
+    host: Arc<dyn Host>,
+    guard: Guard,
+    about: About,
+    push: Option<Arc<Push>>,
+    limits: Limits,
+) -> Connections {
     let connections = Connections::new(limits);
     let identify: Identify = {
         let host = host.clone();
@@ -332,7 +352,9 @@ fn take_in(listeners: Vec<Listener>, host: Arc<dyn Host>, guard: Guard, about: A
     let peers = PeerCheck::new(identify, &guard, &connections.tasks);
     let entrance = Entrance::new(guard, limits);
     let (stop, tasks) = (connections.stop.clone(), connections.tasks.clone());
-    let router = route::router(&Arc::new(DoorState::new(host, entrance, about, stop, tasks)));
+    let door = Arc::new(DoorState::new(host, entrance, about, push, stop, tasks));
+    connections.tasks.spawn(a2a::run_push(door.clone()));
+    let router = route::router(&door);
     for listener in listeners {
         connections.accept(listener, router.clone(), peers.clone());
     }

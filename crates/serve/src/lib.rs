@@ -14,6 +14,7 @@ mod http;
 mod rpc;
 mod ws;
 
+pub use a2a::PushOptions;
 pub use acp::serve_stdio;
 pub use guard::{Access, AccessError, BadToken, Caller, SUBPROTOCOL, Scheme, TokenError, Tokens};
 pub use host::{Host, Hosted, Opened, Peer, PeerIdentity, Wanted};

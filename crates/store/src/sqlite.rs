@@ -7,6 +7,7 @@ mod door_checkpoint;
 mod error;
 mod gap_markers;
 mod keeper;
+mod push;
 mod reader;
 mod record;
 mod schema;
@@ -22,8 +23,8 @@ use std::{io, thread};
 
 use multitap_event::{Ruling, SessionId};
 use multitap_hub::{
-    Batch, Checkpoint, Claim, Filter, Journal, JournalError, Kept, NewSession, Owner, Page, Part, SessionRecord,
-    TaskFilter, TaskPage, TaskRecord,
+    Batch, Checkpoint, Claim, Filter, Journal, JournalError, Kept, NewSession, Owner, Page, Part, PushQueue,
+    SessionRecord, TaskFilter, TaskPage, TaskRecord,
 };
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
@@ -31,7 +32,7 @@ use tokio::sync::{mpsc, oneshot};
 use self::error::{StoreError, journal_error};
 use self::keeper::REFRESH;
 use self::reader::Readers;
-use self::writer::{Message, QUEUE, Work, Writer};
+use self::writer::{Message, QUEUE, Work, Writer, Written};
 use crate::holder::Process;
 
 /// The logs of all sessions, in one file. Cheap to clone; dropping the last clone ends the writer after the queued
@@ -97,7 +98,7 @@ impl Store {
         }
     }
 
-    async fn write(&self, work: Work) -> Result<Option<Claim>, JournalError> {
+    async fn write(&self, work: Work) -> Result<Written, JournalError> {
         let closed = || JournalError::Other("the log was closed".to_owned());
         let open = self.open.as_ref().map_err(Clone::clone)?;
         let (reply, written) = oneshot::channel();
@@ -113,8 +114,10 @@ impl Store {
     }
 
     async fn take(&self, work: Work) -> Result<Claim, JournalError> {
-        let claim = self.write(work).await?;
-        claim.ok_or_else(|| JournalError::Other("the log gave no claim".to_owned()))
+        match self.write(work).await? {
+            Written::Claim(claim) => Ok(*claim),
+            Written::Nothing | Written::Push(_) => Err(JournalError::Other("the log gave no claim".to_owned())),
+        }
     }
 }
 
@@ -177,5 +180,9 @@ impl Journal for Store {
 
     fn door_checkpoint(&self, session: SessionId, up_to: u64) -> Kept<'_, Option<Checkpoint>> {
         Box::pin(self.read(move |connection, _| Ok(door_checkpoint::last(connection, &session, up_to)?)))
+    }
+
+    fn push_queue(&self) -> Option<&dyn PushQueue> {
+        Some(self)
     }
 }

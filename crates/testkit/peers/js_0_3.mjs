@@ -42,5 +42,19 @@ await serve({
   answer: (command, event, signal) => tell(client.sendMessageStream(request(command), options(signal)), event),
   get: ({ taskId, historyLength }, _event, signal) => client.getTask({ id: taskId, historyLength }, options(signal)),
   cancel: ({ taskId }, _event, signal) => client.cancelTask({ id: taskId }, options(signal)),
+  async hook({ taskId, url, token, credentials }) {
+    const authentication = { schemes: ['Bearer'], credentials };
+    const config = { id: 'hook', url, token, authentication };
+    const set = await client.setTaskPushNotificationConfig({ taskId, pushNotificationConfig: config });
+    const got = await client.getTaskPushNotificationConfig({ id: taskId, pushNotificationConfigId: 'hook' });
+    const listed = await client.listTaskPushNotificationConfig({ id: taskId });
+    return { same: JSON.stringify(got) === JSON.stringify(set), count: listed.length };
+  },
+  async unhook({ taskId }) {
+    await client.deleteTaskPushNotificationConfig({ id: taskId, pushNotificationConfigId: 'hook' });
+    return { count: (await client.listTaskPushNotificationConfig({ id: taskId })).length };
+  },
+  // This version has no code that reads a task.
+  read: async ({ body }) => body,
   resubscribe: ({ taskId }, event, signal) => tell(client.resubscribeTask({ id: taskId }, options(signal)), event),
 });

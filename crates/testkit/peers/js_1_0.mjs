@@ -6,8 +6,10 @@ import { serve } from './lines.mjs';
 
 const require = createRequire(`${process.argv[2]}/package.json`);
 const { ClientFactory, ClientFactoryOptions, ServiceParameters, withA2AExtensions } = require('@a2a-js/sdk/client');
-const { AgentCard, ListTasksRequest, ListTasksResponse, Message, SendMessageRequest, StreamResponse, Task } =
-  require('@a2a-js/sdk');
+const {
+  AgentCard, ListTasksRequest, ListTasksResponse, Message, SendMessageRequest, StreamResponse, Task,
+  TaskPushNotificationConfig,
+} = require('@a2a-js/sdk');
 
 let client;
 let extensions;
@@ -46,6 +48,20 @@ await serve({
     Task.toJSON(await client.getTask({ tenant: '', id: taskId, historyLength }, options(signal))),
   cancel: async ({ taskId }, _event, signal) =>
     Task.toJSON(await client.cancelTask({ tenant: '', id: taskId, metadata: undefined }, options(signal))),
+  async hook({ taskId, url, token, credentials }) {
+    const authentication = { scheme: 'Bearer', credentials };
+    const config = TaskPushNotificationConfig.fromJSON({ taskId, id: 'hook', url, token, authentication });
+    const created = await client.createTaskPushNotificationConfig(config);
+    const got = await client.getTaskPushNotificationConfig({ tenant: '', taskId, id: 'hook' });
+    const listed = await client.listTaskPushNotificationConfig({ tenant: '', taskId, pageSize: 0, pageToken: '' });
+    return { same: got.url === created.url && got.token === created.token, count: listed.configs.length };
+  },
+  async unhook({ taskId }) {
+    await client.deleteTaskPushNotificationConfig({ tenant: '', taskId, id: 'hook' });
+    const listed = await client.listTaskPushNotificationConfig({ tenant: '', taskId, pageSize: 0, pageToken: '' });
+    return { count: listed.configs.length };
+  },
+  read: async ({ body }) => StreamResponse.toJSON(StreamResponse.fromJSON(body)),
   list: async ({ contextId }, _event, signal) =>
     ListTasksResponse.toJSON(
       await client.listTasks(ListTasksRequest.fromJSON({ contextId, includeArtifacts: true }), options(signal)),

@@ -6,7 +6,16 @@ import uuid
 from a2a.client import ClientCallContext, ClientConfig, create_client
 from a2a.client.service_parameters import ServiceParametersFactory, with_a2a_extensions
 from a2a.types.a2a_pb2 import (
-    CancelTaskRequest, GetTaskRequest, ListTasksRequest, SendMessageRequest, SubscribeToTaskRequest,
+    CancelTaskRequest,
+    DeleteTaskPushNotificationConfigRequest,
+    GetTaskPushNotificationConfigRequest,
+    GetTaskRequest,
+    ListTaskPushNotificationConfigsRequest,
+    ListTasksRequest,
+    SendMessageRequest,
+    StreamResponse,
+    SubscribeToTaskRequest,
+    TaskPushNotificationConfig,
 )
 from google.protobuf.json_format import MessageToDict, ParseDict
 from lines import serve
@@ -74,6 +83,29 @@ class Peer:
         asked = SubscribeToTaskRequest(id=command['taskId'])
         async for item in self.streaming.subscribe(asked, context=self.context()):
             tell(MessageToDict(item))
+
+    async def count_hooks(self, task):
+        asked = ListTaskPushNotificationConfigsRequest(task_id=task)
+        listed = await self.plain.list_task_push_notification_configs(asked, context=self.context())
+        return len(listed.configs)
+
+    async def hook(self, command, _tell):
+        task = command['taskId']
+        config = {key: command[key] for key in ('taskId', 'url', 'token')}
+        config |= {'id': 'hook', 'authentication': {'scheme': 'Bearer', 'credentials': command['credentials']}}
+        config = ParseDict(config, TaskPushNotificationConfig())
+        created = await self.plain.create_task_push_notification_config(config, context=self.context())
+        asked = GetTaskPushNotificationConfigRequest(task_id=task, id='hook')
+        got = await self.plain.get_task_push_notification_config(asked, context=self.context())
+        return {'same': got == created, 'count': await self.count_hooks(task)}
+
+    async def unhook(self, command, _tell):
+        asked = DeleteTaskPushNotificationConfigRequest(task_id=command['taskId'], id='hook')
+        await self.plain.delete_task_push_notification_config(asked, context=self.context())
+        return {'count': await self.count_hooks(command['taskId'])}
+
+    async def read(self, command, _tell):
+        return MessageToDict(ParseDict(command['body'], StreamResponse()))
 
 
 asyncio.run(serve(Peer()))

@@ -38,6 +38,7 @@ mod shell;
 pub mod sut;
 pub mod terminal;
 pub mod wait;
+pub mod webhook;
 pub mod ws;
 
 pub use self::scratch::{MARKER, Scratch};

@@ -175,13 +175,24 @@ impl Server {
         Ok(stream)
     }
 
+    /// Has that address notified of the session's task.
+    pub(crate) async fn hook(&self, url: &str) -> Outcome<()> {
+        let config = json!({ "taskId": self.task().await?, "url": url });
+        let answer = self.call("CreateTaskPushNotificationConfig", &config).await?;
+        if answer.contains("\"result\"") { Ok(()) } else { Err(answer.into()) }
+    }
+
     /// The id of the session's task.
     async fn task(&self) -> Outcome<String> {
-        let mut answer = Vec::new();
-        self.post("ListTasks", &json!({}), "").await?.read_to_end(&mut answer).await?;
-        let list = String::from_utf8_lossy(&answer);
+        let list = self.call("ListTasks", &json!({})).await?;
         let id = list.split("\"id\":\"").nth(1).and_then(|rest| rest.split('"').next());
         Ok(id.ok_or("no task")?.to_owned())
+    }
+
+    async fn call(&self, method: &str, params: &serde_json::Value) -> Outcome<String> {
+        let mut answer = Vec::new();
+        self.post(method, params, "").await?.read_to_end(&mut answer).await?;
+        Ok(String::from_utf8_lossy(&answer).into_owned())
     }
 
     async fn post(&self, method: &str, params: &serde_json::Value, headers: &str) -> Outcome<TcpStream> {

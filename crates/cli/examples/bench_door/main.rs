@@ -10,6 +10,7 @@
 //! - `acp`: an ACP client of the session, beside an A2A stream.
 //! - `fan-out`: one burst of events to 1 to 1000 web sockets, beside a server that writes each frame once and for all.
 //! - `stalled`: a web socket that reads nothing, beside ten that do.
+//! - `push`: a stream while a webhook is notified that never answers, beside none.
 //! - `resume`: a client that comes back far behind in a log of a million events, after a restart.
 //! - `after-load`: the memory of a door once readers that never read are gone.
 //! - `idle`: from the start to the first card, and the memory of a door that nobody uses, and of each open stream.
@@ -31,8 +32,8 @@ use std::error::Error;
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-const PARTS: [&str; 9] =
-    ["stream", "instructions", "peers", "acp", "fan-out", "stalled", "resume", "after-load", "idle"];
+const PARTS: [&str; 10] =
+    ["stream", "instructions", "peers", "acp", "fan-out", "stalled", "push", "resume", "after-load", "idle"];
 
 /// The allocator of the product: how much of freed memory goes back to the system is its business.
 #[global_allocator]
@@ -61,6 +62,7 @@ async fn main() -> Outcome<()> {
             "acp" => stream::acp().await?,
             "fan-out" => fan_out::fan_out().await?,
             "stalled" => fan_out::stalled().await?,
+            "push" => stream::push().await?,
             "resume" => resume::resume().await?,
             "after-load" => memory::after_load().await?,
             _ => memory::idle().await?,

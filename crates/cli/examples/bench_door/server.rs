@@ -39,6 +39,7 @@ pub(crate) async fn run(folder: Option<&str>) -> Outcome<()> {
         limits: Limits::default(),
         extension_required: false,
         remote_agents: Vec::new(),
+        push: multitap_serve::PushOptions::default(),
         public_url: None,
         card: CardVersions::Hybrid,
     };

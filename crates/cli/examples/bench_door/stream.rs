@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use multitap_testkit::peer::{Binding, Kind};
+use tokio::net::TcpListener;
 
 use crate::client::{AcpClient, Server};
 use crate::{Outcome, least, note, row, server};
@@ -121,5 +122,27 @@ pub(crate) async fn acp() -> Outcome<()> {
     note("an A2A stream, µs each", &format!("{a2a:.1}"));
     note("an ACP client, µs each", &format!("{acp:.1}"));
     row("ACP beside A2A", &format!("{:.2}x", acp / a2a), "<= 1.0x", acp <= a2a);
+    Ok(())
+}
+
+/// Whether a webhook is in the way of a stream.
+pub(crate) async fn push() -> Outcome<()> {
+    println!("push: a webhook that never answers");
+    let (plain, notified) = (Server::start(server::WORD).await?, Server::start(server::WORD).await?);
+    // The system accepts its connections, and nobody reads them.
+    let silent = TcpListener::bind("127.0.0.1:0").await?;
+    notified.hook(&format!("http://{}/", silent.local_addr()?)).await?;
+    for server in [&plain, &notified] {
+        warm_up(server).await?;
+    }
+    // Alternately: the machine may become slower or faster meanwhile.
+    let (mut without, mut with) = (0.0, 0.0);
+    for _ in 0..10 {
+        without += Cost::of(&plain, 1000, 6).await?.event / 10.0;
+        with += Cost::of(&notified, 1000, 6).await?.event / 10.0;
+    }
+    note("1000 events a stream, µs each", &format!("{without:.1}"));
+    note("the same with it", &format!("{with:.1}"));
+    row("with it, beside without", &format!("{:.2}x", with / without), "<= 1.05x", with <= 1.05 * without);
     Ok(())
 }

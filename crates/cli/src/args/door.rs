@@ -27,6 +27,17 @@ pub(crate) struct AccessArgs {
     pub(crate) allow_origin: Vec<String>,
 }
 
+/// Push notifications.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct PushArgs {
+    /// Allow push notifications to private, link-local and other special addresses
+    ///
+    /// Clients choose where they are notified. By default only public addresses are called, and this machine if only
+    /// this machine can reach the port. See docs/push.md.
+    #[arg(long, help_heading = DOOR)]
+    pub(crate) allow_private_webhooks: bool,
+}
+
 /// The address behind a proxy.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct PublicArgs {
@@ -36,6 +47,14 @@ pub(crate) struct PublicArgs {
     /// path and passes `WebSocket`s on.
     #[arg(long, value_name = "URL", help_heading = DOOR)]
     pub(crate) public_url: Option<PublicUrl>,
+}
+
+/// The options that `serve` and a door for a single session share.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DoorOptions<'a> {
+    pub(crate) access: &'a AccessArgs,
+    pub(crate) public: &'a PublicArgs,
+    pub(crate) push: PushArgs,
 }
 
 /// The door of a single session.
@@ -57,6 +76,9 @@ pub(crate) struct DoorArgs {
     pub(crate) access: AccessArgs,
 
     #[command(flatten)]
+    pub(crate) push: PushArgs,
+
+    #[command(flatten)]
     pub(crate) public: PublicArgs,
 }
 
@@ -64,6 +86,10 @@ impl DoorArgs {
     /// The address to listen on.
     pub(crate) fn host(&self) -> &str {
         self.a2a_host.as_deref().unwrap_or("127.0.0.1")
+    }
+
+    pub(crate) fn options(&self) -> DoorOptions<'_> {
+        DoorOptions { access: &self.access, public: &self.public, push: self.push }
     }
 
     /// The first option given about the door.
@@ -74,6 +100,7 @@ impl DoorArgs {
             (access.token_file.is_some(), "--token-file"),
             (!access.allow_host.is_empty(), "--allow-host"),
             (!access.allow_origin.is_empty(), "--allow-origin"),
+            (self.push.allow_private_webhooks, "--allow-private-webhooks"),
             (self.public.public_url.is_some(), "--public-url"),
         ];
         given.into_iter().find(|(given, _)| *given).map(|(_, name)| name)

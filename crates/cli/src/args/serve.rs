@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::door::{AccessArgs, DOOR, PublicArgs};
+use super::door::{AccessArgs, DOOR, PublicArgs, PushArgs};
 use super::{AgentArgs, seconds};
 
 const EXAMPLES: &str = "\
@@ -43,6 +43,9 @@ pub(crate) struct ServeArgs {
 
     #[command(flatten)]
     pub(crate) public: PublicArgs,
+
+    #[command(flatten)]
+    pub(crate) push: PushArgs,
 
     /// Folder that sessions may work in or below (repeatable) [default: the current folder]
     #[arg(long, value_name = "DIR", help_heading = HOST)]

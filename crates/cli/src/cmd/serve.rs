@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use multitap_serve::OpenDoor;
 
 pub(crate) use self::served::{Served, ServedOptions};
-use crate::args::{ServeArgs, SessionArgs};
+use crate::args::{DoorOptions, ServeArgs, SessionArgs};
 use crate::exit::{Exit, Problem};
 use crate::host::Host;
 use crate::out::{self, Out, Unwritten};
@@ -27,7 +27,8 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<Exit, Problem> {
     let settings = settings::of(&roots[0], Trust::of(args.with.trust))?;
     // Report bad options now rather than to the first client.
     launch::config(&SessionArgs::of(args.with.clone()), &settings, roots[0].clone(), None)?;
-    let config = door::config(&args.host, args.port, &args.access, &args.public, &settings)?;
+    let options = DoorOptions { access: &args.access, public: &args.public, push: args.push };
+    let config = door::config(&args.host, args.port, options, &settings)?;
     let host = Host::open().await?;
     let options = ServedOptions {
         with: args.with,

@@ -80,7 +80,8 @@ async fn of_ours(args: &SessionsArgs, folder: &Path) -> Result<Option<Exit>, Pro
     };
     match &args.action {
         Some(SessionsSub::Rm { .. }) => ours.forget(&record).await.map(Some),
-        Some(SessionsSub::Show { .. }) if !args.json => ours.show(&record).await.map(Some),
+        Some(SessionsSub::Show { .. }) if args.json => ours.show_json(&record).await.map(Some),
+        Some(SessionsSub::Show { .. }) => ours.show(&record).await.map(Some),
         _ => ours.export(&record).await.map(Some),
     }
 }

@@ -7,6 +7,7 @@ mod commands;
 mod core;
 mod docs;
 mod edited;
+mod push;
 mod queue;
 mod rest;
 mod restart;

@@ -133,6 +133,7 @@ pub(crate) async fn open_door(host: Arc<One>, access: Access) -> OpenDoor {
         limits: Limits::default(),
         extension_required: false,
         remote_agents: Vec::new(),
+        push: multitap_serve::PushOptions::default(),
         public_url: None,
         card: CardVersions::Hybrid,
     };

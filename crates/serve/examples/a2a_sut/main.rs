@@ -11,7 +11,7 @@ mod host;
 use std::sync::Arc;
 use std::time::Duration;
 
-use multitap_serve::{Access, CardVersions, DoorConfig, Limits, OpenDoor};
+use multitap_serve::{Access, CardVersions, DoorConfig, Limits, OpenDoor, PushOptions};
 use multitap_store::Store;
 use multitap_testkit::sut::{SutAction, SutLaunch};
 
@@ -48,6 +48,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         limits: Limits::default(),
         extension_required: false,
         remote_agents: Vec::new(),
+        push: PushOptions::default(),
         public_url: None,
         card,
     };

@@ -102,7 +102,7 @@ fn at(door: &Shared, host: Option<&str>) -> Card {
         ],
         capabilities: Capabilities {
             streaming: true,
-            push_notifications: false,
+            push_notifications: door.push.is_some(),
             state_transition_history: false,
             extended_card: true,
             extensions: vec![

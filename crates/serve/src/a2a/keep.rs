@@ -152,6 +152,13 @@ pub(crate) async fn ensure(journal: &Arc<dyn Journal>, session: &Session, now: &
     }
 }
 
+/// Stores a task that others will refer to, unless it is stored: a session's lasting task may not have run yet.
+pub(crate) async fn ensure_begun(journal: &Arc<dyn Journal>, session: &SessionId, task: &str, seq: u64) {
+    if let Err(error) = journal.begin_task(new_task(task, session, seq, Timestamp::now())).await {
+        tracing::warn!(task, %error, "cannot store a task");
+    }
+}
+
 async fn write(journal: &Arc<dyn Journal>, record: TaskRecord) {
     let id = record.id.clone();
     if let Err(error) = journal.keep_task(record).await {

@@ -21,6 +21,15 @@ pub(super) async fn repair_tasks(journal: Arc<dyn Journal>) {
     }
 }
 
+/// Repairs one task, unless a running process owns it.
+pub(super) async fn repair_task(journal: &Arc<dyn Journal>, id: &str) -> Result<(), JournalError> {
+    let Some(task) = journal.task(id.to_owned()).await? else { return Ok(()) };
+    match TaskState::of_word(&task.state) {
+        Some(state) if !state.is_terminal() => repair_one(journal, task, state).await,
+        _ => Ok(()),
+    }
+}
+
 async fn repair_in_state(journal: &Arc<dyn Journal>, state: TaskState) -> Result<(), JournalError> {
     let mut filter = TaskFilter { state: Some(state.word().to_owned()), limit: AT_A_TIME, ..TaskFilter::default() };
     loop {

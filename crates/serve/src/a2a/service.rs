@@ -5,6 +5,7 @@ mod listed;
 mod message;
 mod notices;
 mod opening;
+mod push;
 mod task;
 mod wish;
 
@@ -12,7 +13,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use multitap_a2a::devtool::Spelling;
-use multitap_a2a::{ArtifactUpdate, Error, ErrorKind, Map, Task, TaskState, Update};
+use multitap_a2a::{ArtifactUpdate, Error, Map, Task, TaskState, Update};
 use multitap_event::{ClientId, ClientRef, Door, SessionId};
 use multitap_hub::Session;
 use tokio::sync::OnceCell;
@@ -29,6 +30,7 @@ use super::frame::{Ends, Form, Frame};
 use super::history::TaskView;
 use super::keep::TaskKeeper;
 use super::past::{MissingFrames, Past};
+use super::push::follow;
 use super::repair;
 use super::stage::{Reader, Stage};
 use super::stages::Stages;
@@ -272,7 +274,12 @@ impl Service {
     /// The stage of a session: its frames are made once for all its clients.
     pub(crate) async fn stage(&self, door: &Shared, session: &Session) -> Result<Arc<Stage>, Error> {
         let journal = door.host.journal();
-        let keep_tasks = |stage| TaskKeeper::new(stage, journal.clone(), self.coders.clone()).run();
+        let keep_tasks = |stage: Arc<Stage>| {
+            if let Some(push) = &door.push {
+                door.tasks.spawn(follow(push.clone(), stage.clone(), door.stop.clone()));
+            }
+            TaskKeeper::new(stage, journal.clone(), self.coders.clone()).run()
+        };
         let stage = self.stages.get(session, &journal, keep_tasks, &door.tasks, &door.stop).await;
         stage.map_err(|error| error::from_refusal(&error))
     }
@@ -282,12 +289,4 @@ impl Service {
         let shown = !is_shared && self.coders.has(session);
         Form { spelling: if shown { Spelling::Coder } else { call.form.spelling }, ..call.form }
     }
-}
-
-/// A client that relies on push notifications would wait forever.
-fn no_push() -> Error {
-    Error::new(
-        ErrorKind::PushNotSupported,
-        "push notifications are not supported; subscribe to the task and resume with Last-Event-ID",
-    )
 }

@@ -45,6 +45,8 @@ pub(crate) struct Stage {
     journal: Arc<dyn Journal>,
     ring: Mutex<Ring>,
     head: watch::Sender<Head>,
+    /// Cancelled when no more frames are made. Unlike `head`, it wakes nobody before.
+    ended: CancellationToken,
     /// The frame before its first.
     start: Cursor,
 }
@@ -116,7 +118,8 @@ impl Stage {
             unsaved: VecDeque::new(),
         };
         let (head, _) = watch::channel(head);
-        Ok((Arc::new(Self { session, journal, ring: Mutex::new(ring), head, start: before }), joined.feed))
+        let (ring, ended) = (Mutex::new(ring), CancellationToken::new());
+        Ok((Arc::new(Self { session, journal, ring, head, ended, start: before }), joined.feed))
     }
 
     /// Makes frames until the session is over.
@@ -140,6 +143,12 @@ impl Stage {
             }
         }
         self.head.send_modify(|head| head.over = true);
+        self.ended.cancel();
+    }
+
+    /// Returns when no more frames are made.
+    pub(crate) async fn ended(&self) {
+        self.ended.cancelled().await;
     }
 
     pub(crate) fn session(&self) -> &Session {

@@ -9,7 +9,9 @@ use multitap_event::{
     SessionConfig, SessionId, Timestamp,
 };
 use multitap_hub::{Hub, Journal, Open, Refusal, Session, SessionRecord};
-use multitap_serve::{Access, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity, Scheme, Tokens, Wanted};
+use multitap_serve::{
+    Access, DoorConfig, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity, Scheme, Tokens, Wanted,
+};
 use multitap_store::Store;
 use multitap_testkit::agent::{LaunchedAgent, ScriptedLaunch};
 pub(crate) use multitap_testkit::agent::{asked, ended, text, turn_ended, turn_started};
@@ -31,14 +33,14 @@ pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
 
 /// The sessions of a hub: one for all, or one for each.
 #[derive(Debug)]
-struct Sessions {
+pub(crate) struct Sessions {
     hub: Hub,
     journal: Arc<dyn Journal>,
     shared: Option<Session>,
 }
 
 impl Sessions {
-    fn new_session() -> Open {
+    pub(crate) fn new_session() -> Open {
         Open::new(SessionConfig::new(AgentKind::Claude), ClientRef::new("opener", Way::Terminal))
     }
 }
@@ -92,6 +94,7 @@ impl Host for Sessions {
 pub(crate) struct Live {
     pub(crate) door: OpenDoor,
     pub(crate) hub: Hub,
+    pub(crate) store: Arc<Store>,
     agents: mpsc::Receiver<LaunchedAgent>,
     folder: TempDir,
 }
@@ -114,18 +117,37 @@ impl Live {
         let (hub, store, mut agents, folder) = sessions();
         let session = hub.open(Sessions::new_session()).await.unwrap();
         let agent = Agent { end: soon(agents.recv()).await.unwrap().1 };
-        let host = Sessions { hub: hub.clone(), journal: tasks(store), shared: Some(session.clone()) };
+        let host = Sessions { hub: hub.clone(), journal: tasks(store.clone()), shared: Some(session.clone()) };
         let door = OpenDoor::open(config("127.0.0.1", Access::default(), limits), Arc::new(host)).await.unwrap();
-        (Self { door, hub, agents, folder }, session, agent)
+        (Self { door, hub, store, agents, folder }, session, agent)
+    }
+
+    /// The same at another door.
+    pub(crate) async fn shared_at(config: DoorConfig) -> (Self, Session, Agent) {
+        let (hub, store, mut agents, folder) = sessions();
+        let session = hub.open(Sessions::new_session()).await.unwrap();
+        let agent = Agent { end: soon(agents.recv()).await.unwrap().1 };
+        let host = Sessions { hub: hub.clone(), journal: store.clone(), shared: Some(session.clone()) };
+        let door = OpenDoor::open(config, Arc::new(host)).await.unwrap();
+        (Self { door, hub, store, agents, folder }, session, agent)
+    }
+
+    /// Another door to the same session; the first one is closed.
+    pub(crate) async fn reopened(self, session: &Session, config: DoorConfig) -> Self {
+        let Self { door, hub, store, agents, folder } = self;
+        door.stop().await;
+        let host = Sessions { hub: hub.clone(), journal: store.clone(), shared: Some(session.clone()) };
+        let door = OpenDoor::open(config, Arc::new(host)).await.unwrap();
+        Self { door, hub, store, agents, folder }
     }
 
     /// A door beside a session whose agent takes prompts during a turn.
     pub(crate) async fn steered() -> (Self, Session, Agent) {
-        let (hub, store, mut agents, folder) = sessions_with(ScriptedLaunch::steering());
+        let (hub, store, mut agents, folder) = sessions_with(ScriptedLaunch::steering(), tempfile::tempdir().unwrap());
         let session = hub.open(Sessions::new_session()).await.unwrap();
         let agent = Agent { end: soon(agents.recv()).await.unwrap().1 };
-        let host = Sessions { hub: hub.clone(), journal: store, shared: Some(session.clone()) };
-        (Self { door: door(host, Access::default()).await, hub, agents, folder }, session, agent)
+        let host = Sessions { hub: hub.clone(), journal: store.clone(), shared: Some(session.clone()) };
+        (Self { door: door(host, Access::default()).await, hub, store, agents, folder }, session, agent)
     }
 
     /// A door beside one session, for those who have a token: `owner` and `controller`.
@@ -133,15 +155,15 @@ impl Live {
         let (hub, store, mut agents, folder) = sessions();
         let session = hub.open(Sessions::new_session()).await.unwrap();
         let agent = Agent { end: soon(agents.recv()).await.unwrap().1 };
-        let host = Sessions { hub: hub.clone(), journal: store, shared: Some(session.clone()) };
-        (Self { door: door(host, tokens()).await, hub, agents, folder }, session, agent)
+        let host = Sessions { hub: hub.clone(), journal: store.clone(), shared: Some(session.clone()) };
+        (Self { door: door(host, tokens()).await, hub, store, agents, folder }, session, agent)
     }
 
     /// The same with sessions of the clients' own.
     pub(crate) async fn own_guarded() -> Self {
         let (hub, store, agents, folder) = sessions();
-        let host = Sessions { hub: hub.clone(), journal: store, shared: None };
-        Self { door: door(host, tokens()).await, hub, agents, folder }
+        let host = Sessions { hub: hub.clone(), journal: store.clone(), shared: None };
+        Self { door: door(host, tokens()).await, hub, store, agents, folder }
     }
 
     /// A door beside a session of which nothing is kept.
@@ -151,17 +173,32 @@ impl Live {
         let hub = Hub::without_journal(launch);
         let session = hub.open(Sessions::new_session()).await.unwrap();
         let agent = Agent { end: soon(agents.recv()).await.unwrap().1 };
-        let host = Sessions { hub: hub.clone(), journal: store, shared: Some(session.clone()) };
+        let host = Sessions { hub: hub.clone(), journal: store.clone(), shared: Some(session.clone()) };
         let door = OpenDoor::open(config("127.0.0.1", Access::default(), Limits::default()), Arc::new(host)).await;
-        (Self { door: door.unwrap(), hub, agents, folder }, session, agent)
+        (Self { door: door.unwrap(), hub, store, agents, folder }, session, agent)
     }
 
     /// A door to sessions of the clients' own.
     pub(crate) async fn own() -> Self {
-        let (hub, store, agents, folder) = sessions();
-        let host = Sessions { hub: hub.clone(), journal: store, shared: None };
-        let door = OpenDoor::open(config("127.0.0.1", Access::default(), Limits::default()), Arc::new(host)).await;
-        Self { door: door.unwrap(), hub, agents, folder }
+        Self::own_at(config("127.0.0.1", Access::default(), Limits::default()), tempfile::tempdir().unwrap()).await
+    }
+
+    /// The same at another door, over the log in that folder.
+    pub(crate) async fn own_at(config: DoorConfig, folder: TempDir) -> Self {
+        let (hub, store, agents, folder) = sessions_in(folder);
+        let host = Sessions { hub: hub.clone(), journal: store.clone(), shared: None };
+        let door = OpenDoor::open(config, Arc::new(host)).await.unwrap();
+        Self { door, hub, store, agents, folder }
+    }
+
+    /// Ends everything. Returns the folder of the log.
+    pub(crate) async fn stop(self) -> TempDir {
+        let Self { door, hub, store, agents, folder } = self;
+        drop(agents);
+        door.stop().await;
+        hub.shutdown().await;
+        store.close().await;
+        folder
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -188,8 +225,13 @@ impl Live {
         file
     }
 
-    fn log_file(&self) -> rusqlite::Connection {
-        let file = rusqlite::Connection::open(self.folder.path().join("sessions.db")).unwrap();
+    /// Where the log is.
+    pub(crate) fn path(&self) -> std::path::PathBuf {
+        self.folder.path().join("sessions.db")
+    }
+
+    pub(crate) fn log_file(&self) -> rusqlite::Connection {
+        let file = rusqlite::Connection::open(self.path()).unwrap();
         file.busy_timeout(PATIENCE).unwrap();
         file
     }
@@ -215,13 +257,17 @@ fn tokens() -> Access {
 }
 
 fn sessions() -> (Hub, Arc<Store>, mpsc::Receiver<LaunchedAgent>, TempDir) {
-    sessions_with(ScriptedLaunch::new())
+    sessions_in(tempfile::tempdir().unwrap())
+}
+
+fn sessions_in(folder: TempDir) -> (Hub, Arc<Store>, mpsc::Receiver<LaunchedAgent>, TempDir) {
+    sessions_with(ScriptedLaunch::new(), folder)
 }
 
 fn sessions_with(
     (launch, agents): (Arc<ScriptedLaunch>, mpsc::Receiver<LaunchedAgent>),
+    folder: TempDir,
 ) -> (Hub, Arc<Store>, mpsc::Receiver<LaunchedAgent>, TempDir) {
-    let folder = tempfile::tempdir().unwrap();
     let store = Arc::new(Store::open(folder.path().join("sessions.db")).unwrap());
     (Hub::new(store.clone(), launch), store, agents, folder)
 }

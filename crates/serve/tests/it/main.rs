@@ -8,6 +8,7 @@ mod http;
 mod live;
 mod lost;
 mod peers;
+mod push;
 mod scene;
 mod sut;
 #[path = "../../examples/a2a_sut/host.rs"]

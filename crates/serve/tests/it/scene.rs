@@ -6,7 +6,8 @@ use std::time::Duration;
 use multitap_event::{AgentCommand, ClientRef, SessionId};
 use multitap_hub::{Journal, JournalError, Refusal, Session, SessionRecord};
 use multitap_serve::{
-    Access, CardVersions, DoorConfig, DoorError, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity, Wanted,
+    Access, CardVersions, DoorConfig, DoorError, Host, Hosted, Limits, OpenDoor, Opened, Peer, PeerIdentity,
+    PushOptions, Wanted,
 };
 use multitap_store::Store;
 use serde_json::Value;
@@ -70,6 +71,7 @@ pub(crate) fn config(host: &str, access: Access, limits: Limits) -> DoorConfig {
         remote_agents,
         public_url: None,
         card: CardVersions::Hybrid,
+        push: PushOptions::default(),
     }
 }
 

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use multitap_a2a::devtool;
 use multitap_event::{ClientRef, Door as Way, Prompt, Ruling, SessionId};
 use multitap_hub::{
-    Batch, Claim, Filter, Journal, Kept, NewSession, Owner, Page, Part, Session, SessionRecord, TaskFilter, TaskPage,
-    TaskRecord, WhenBusy,
+    Batch, Claim, Filter, Journal, Kept, NewSession, Owner, Page, Part, PushQueue, Session, SessionRecord, TaskFilter,
+    TaskPage, TaskRecord, WhenBusy,
 };
 use multitap_serve::Limits;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use crate::live::{Client, Live, is_end, soon};
+use crate::live::{Client, Live, is_end, soon, text, turn_ended, turn_started};
+use crate::scene::ask;
 
 /// The only task that is listed, which is the session's.
 async fn only_task(client: &mut Client, session: &Session) -> Value {
@@ -49,6 +51,41 @@ async fn the_task_that_all_share_is_listed_before_its_first_turn() {
     agent.answers(1).await;
     let told = client.until(is_end).await;
     assert!(told.iter().all(|frame| frame["id"] == 2), "{told:#?}");
+}
+
+/// Of a task that lasts as long as its session, the results are those of its last turn. A client of the extension has
+/// them in its frames.
+#[tokio::test]
+async fn results_of_the_shared_task_are_those_of_its_last_turn() {
+    let (live, session, mut agent) = Live::shared().await;
+    let answers = |task: &Value| -> Vec<String> {
+        let all = task.get("artifacts").and_then(Value::as_array).cloned().unwrap_or_default();
+        all.iter().map(|artifact| artifact["parts"][0]["text"].as_str().unwrap().to_owned()).collect()
+    };
+    let path = format!("/tasks/task-{}", session.id());
+    for turn in ["first", "second"] {
+        let by = ClientRef::new("ann", Way::Terminal);
+        session.prompt(Prompt::text(turn), WhenBusy::Queue, by).await.unwrap();
+        agent.hears_prompt().await;
+        agent.tells(turn_started()).await;
+        agent.tells(text(&format!("the {turn} answer"))).await;
+        agent.tells(turn_ended()).await;
+        let host = format!("127.0.0.1:{}", live.port());
+        soon(async {
+            loop {
+                let task = ask(live.port(), &format!("GET {path}"), &[("Host", &host)]).await.json();
+                if answers(&task) == [format!("the {turn} answer")] {
+                    assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED");
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        })
+        .await;
+        let headers = [("Host", host.as_str()), ("A2A-Extensions", devtool::URI)];
+        let task = ask(live.port(), &format!("GET {path}"), &headers).await.json();
+        assert!(answers(&task).is_empty(), "{task:#}");
+    }
 }
 
 /// A journal whose disk writes no task until there is a permit for it.
@@ -112,6 +149,10 @@ impl Journal for SlowTasks {
 
     fn tasks(&self, filter: TaskFilter) -> Kept<'_, TaskPage> {
         self.inner.tasks(filter)
+    }
+
+    fn push_queue(&self) -> Option<&dyn PushQueue> {
+        self.inner.push_queue()
     }
 }
 

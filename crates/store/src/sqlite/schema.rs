@@ -14,7 +14,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0001_init.sql"),
     include_str!("../../migrations/sqlite/0002_tasks.sql"),
     include_str!("../../migrations/sqlite/0003_edits.sql"),
-    include_str!("../../migrations/sqlite/0004_door_checkpoints.sql"),
+    include_str!("../../migrations/sqlite/0004_push.sql"),
+    include_str!("../../migrations/sqlite/0005_door_checkpoints.sql"),
 ];
 
 /// The schema version that this version writes.

@@ -22,6 +22,7 @@ use super::append::append;
 use super::error::{StoreError, journal_error};
 use super::gap_markers::GapMarkers;
 use super::keeper::{CHECKPOINT_PAGES, MOST_PAGES, checkpoint};
+use super::push::{self, PushWork, PushWritten};
 use super::session::{self, Claimed};
 use super::{door_checkpoint, task};
 use crate::holder::Process;
@@ -49,10 +50,18 @@ pub(super) enum Work {
     KeepTask(Box<TaskRecord>),
     BeginTask(Box<TaskRecord>),
     KeepDoorCheckpoint(SessionId, Checkpoint),
+    Push(PushWork),
 }
 
-/// The result: a claim, if that was requested.
-pub(super) type Reply = oneshot::Sender<Result<Option<Claim>, JournalError>>;
+/// The result of work.
+#[derive(Debug)]
+pub(super) enum Written {
+    Nothing,
+    Claim(Box<Claim>),
+    Push(PushWritten),
+}
+
+pub(super) type Reply = oneshot::Sender<Result<Written, JournalError>>;
 
 #[derive(Debug)]
 struct OwnedLog {
@@ -69,6 +78,7 @@ enum WorkResult {
     /// The previous owner, if it did not release the session.
     Removed(Option<Owner>),
     Derived,
+    Push(PushWritten),
 }
 
 struct Failure {
@@ -257,6 +267,7 @@ impl Writer {
                 door_checkpoint::keep(connection, session, checkpoint)?;
                 Ok(WorkResult::Derived)
             }
+            Work::Push(work) => push::perform(connection, &self.this, work, now).map(WorkResult::Push),
         }
     }
 
@@ -284,15 +295,15 @@ impl Writer {
         }
     }
 
-    /// Records what was just committed. Returns the claim, if it was one.
-    fn note(&mut self, work: &Work, done: WorkResult) -> Option<Claim> {
+    /// Records what was just committed. Returns the reply.
+    fn note(&mut self, work: &Work, done: WorkResult) -> Written {
         match done {
             WorkResult::Claimed(claimed) => {
                 let Claimed { key, claim, former } = *claimed;
                 let held = OwnedLog { key, owner: claim.owner.clone(), given_up: None };
                 let before = self.held.insert(claim.record.id.clone(), held);
                 before.map(|held| held.owner).iter().chain(&former).for_each(|owner| self.gap_markers.forget(owner));
-                return Some(claim);
+                return Written::Claim(Box::new(claim));
             }
             WorkResult::Released => {
                 if let Work::Release { session, owner, .. } = work {
@@ -304,9 +315,10 @@ impl Writer {
                 former.iter().for_each(|owner| self.gap_markers.forget(owner));
                 self.sweeping = true;
             }
+            WorkResult::Push(written) => return Written::Push(written),
             WorkResult::Appended | WorkResult::Derived => {}
         }
-        None
+        Written::Nothing
     }
 
     /// Records a failure, before the caller learns of it and continues without the log.
@@ -319,7 +331,8 @@ impl Writer {
             | Work::Remove(_)
             | Work::KeepTask(_)
             | Work::BeginTask(_)
-            | Work::KeepDoorCheckpoint(..) => return,
+            | Work::KeepDoorCheckpoint(..)
+            | Work::Push(_) => return,
         };
         let Some(held) = self.held.get_mut(session).filter(|held| held.owner == *owner) else { return };
         match work {
@@ -467,6 +480,7 @@ impl Work {
             Self::Append(batch) => batch.flush,
             // Derived from the log: a power failure affects both consistently, since they are in one file.
             Self::KeepTask(_) | Self::BeginTask(_) | Self::KeepDoorCheckpoint(..) => Flush::Soon,
+            Self::Push(work) => work.flush(),
             Self::Create(_) | Self::Claim(_) | Self::Release { .. } | Self::Remove(_) => Flush::Now,
         }
     }

@@ -40,8 +40,8 @@ async fn a_task_that_changes_keeps_what_hangs_on_it() {
     let claim = begin(&store).await;
     let id = &claim.record.id;
     store.keep_task(task(id)).await.unwrap();
-    let insert = "INSERT INTO push_configs (task_id, id, url, dialect, created, cursor_seq) \
-                  VALUES ('t', 'p', 'http://127.0.0.1/', '1.0', 1, 1)";
+    let insert = "INSERT INTO push_configs (task_id, session_id, id, client, url, origin, form, created, epoch, seq, part) \
+                  SELECT 't', id, 'p', 'c', 'http://127.0.0.1/', 'o', '1.0', 1, 1, 1, 0 FROM sessions";
     file.sqlite().execute(insert, []).unwrap();
     store.keep_task(TaskRecord { state: "completed".to_owned(), ..task(id) }).await.unwrap();
     let left = || file.sqlite().query_row("SELECT count(*) FROM push_configs", [], |row| row.get::<_, i64>(0)).unwrap();

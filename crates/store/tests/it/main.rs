@@ -8,5 +8,6 @@ mod form;
 mod lease;
 mod neighbour;
 mod property;
+mod push;
 mod scene;
 mod trouble;

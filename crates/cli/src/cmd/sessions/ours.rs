@@ -3,8 +3,11 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use multitap_event::{Event, EventKind, TextChunk, Timestamp, visible};
-use multitap_hub::{Edge, Entry, Filter, Journal, JournalError, Part, SessionRecord};
+use multitap_event::{Event, EventKind, TextChunk, Timestamp, visible, visible_line};
+use multitap_hub::{
+    DeliveriesOf, DeliveryRecord, DeliveryStatus, Edge, Entry, Filter, Journal, JournalError, Part, PushQueue,
+    SessionRecord,
+};
 use serde_json::{Value, json};
 
 use super::transcript::Transcript;
@@ -19,6 +22,8 @@ use crate::words::{plain_json, pretty_json};
 /// How many events are read at a time.
 const PAGE: usize = 512;
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
+/// Most push notifications that are shown.
+const DELIVERIES: usize = 1000;
 
 /// The user's session store.
 pub(super) struct OwnSessions {
@@ -90,6 +95,23 @@ impl OwnSessions {
         }
     }
 
+    /// Prints the events, and after them the deliveries of push notifications, one per line.
+    pub(super) async fn show_json(&self, record: &SessionRecord) -> Result<Exit, Problem> {
+        let exit = self.export(record).await?;
+        let deliveries = self.deliveries(record).await?;
+        let lines = deliveries.iter().map(|delivery| format!("{}\n", json!({ "pushDelivery": delivery.to_json() })));
+        print(&lines.collect::<String>())?;
+        Ok(exit)
+    }
+
+    /// The log of push notifications, the oldest first.
+    async fn deliveries(&self, record: &SessionRecord) -> Result<Vec<DeliveryRecord>, Problem> {
+        let of = DeliveriesOf::Session(record.id.clone());
+        let mut deliveries = self.log.deliveries(of, DELIVERIES).await.map_err(failed)?;
+        deliveries.reverse();
+        Ok(deliveries)
+    }
+
     /// Prints the conversation for people.
     pub(super) async fn show(&self, record: &SessionRecord) -> Result<Exit, Problem> {
         let mut stdout = out::buffered();
@@ -112,6 +134,7 @@ impl OwnSessions {
             text.clear();
         }
         text.extend(pieces.rest().map(|kind| transcript.tell(&kind)));
+        text.push_str(&delivery_table(&self.deliveries(record).await?));
         written(stdout.write_all(visible(&text).as_bytes()).and_then(|()| stdout.flush()))
     }
 
@@ -142,6 +165,31 @@ fn state(record: &SessionRecord) -> Option<&'static str> {
         (None, true) => Some("interrupted"),
         (None, false) => None,
     }
+}
+
+/// The log of push notifications for people; empty without any.
+fn delivery_table(deliveries: &[DeliveryRecord]) -> String {
+    if deliveries.is_empty() {
+        return String::new();
+    }
+    let line = |delivery: &DeliveryRecord| {
+        let DeliveryRecord { created, state, origin, attempts, http_status, error, due, .. } = delivery;
+        let status = match delivery.status {
+            DeliveryStatus::Pending => "pending",
+            DeliveryStatus::Delivered => "delivered",
+            DeliveryStatus::GivenUp => "given up",
+        };
+        let attempts = if *attempts == 1 { "1 attempt".to_owned() } else { format!("{attempts} attempts") };
+        let more = [
+            http_status.map(|status| format!("HTTP {status}")),
+            error.clone(),
+            due.filter(|_| delivery.attempts > 0).map(|due| format!("next attempt {due}")),
+        ];
+        let more: String = more.into_iter().flatten().map(|more| format!(", {more}")).collect();
+        visible_line(&format!("  {created}  {state:<14}  {status:<9}  {origin}  {attempts}{more}")).into_owned() + "\n"
+    };
+    let lines: String = deliveries.iter().map(line).collect();
+    format!("\nPush notifications:\n{lines}")
 }
 
 fn stated(record: &SessionRecord) -> Value {

@@ -209,7 +209,7 @@ fn what_cannot_be_done() {
     let base64 = json!([{ "kind": "file", "file": { "bytes": "%", "mimeType": "image/png" } }]);
     let by_uri = |uri: &str, mime: &str| json!([{ "kind": "file", "file": { "uri": uri, "mimeType": mime } }]);
     let mut push = said.0.clone();
-    push["configuration"] = json!({ "pushNotificationConfig": { "url": "http://127.0.0.1:9/" } });
+    push["configuration"] = json!({ "pushNotificationConfig": { "url": "http://10.0.0.1/" } });
     for (name, code, method, params) in [
         ("an agent's words", -32602, "message/send", with(&said, "role", json!("agent"))),
         ("a role that is none", -32602, "message/send", with(&said, "role", json!("root"))),
@@ -226,13 +226,13 @@ fn what_cannot_be_done() {
         ("an image by its name", -32602, "message/send", with(&said, "parts", by_uri("http://127.0.0.1:9/b.png", ""))),
         ("a file outside", -32602, "message/send", with(&said, "parts", by_uri("file:///etc/hostname", "image/png"))),
         ("broken data", -32602, "message/send", with(&said, "parts", by_uri("data:image/png;base64,*", ""))),
-        ("to be called back", -32003, "message/send", push),
+        ("to be called back in a private network", -32602, "message/send", push),
         ("no task", -32001, "tasks/get", json!({ "id": "mine" })),
         ("no task to cancel", -32001, "tasks/cancel", json!({ "id": "mine" })),
         ("no task to follow", -32001, "tasks/resubscribe", json!({ "id": "mine" })),
         ("a number for a task", -32602, "tasks/get", json!({ "id": 5 })),
         ("less than no history", -32602, "tasks/get", json!({ "id": task, "historyLength": -1 })),
-        ("push", -32003, "tasks/pushNotificationConfig/get", json!({ "id": task })),
+        ("no webhook", -32001, "tasks/pushNotificationConfig/get", json!({ "id": task })),
         ("an idle task to cancel", -32002, "tasks/cancel", json!({ "id": other["id"] })),
     ] {
         let body = call(&json!(7), method, &params);

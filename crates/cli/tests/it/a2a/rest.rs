@@ -292,3 +292,34 @@ fn tasks_of_other_folders_are_neither_listed_nor_counted() {
     }
     served.stop(&scene);
 }
+
+/// Push configs by their paths, in the form of each dialect.
+#[test]
+fn webhooks_have_paths_in_both_dialects() {
+    let scene = Scene::bare();
+    let served = scene.a2a(&[]);
+    let task = served.send(&Said::text("hello").dev())["id"].as_str().unwrap().to_owned();
+    let hook = json!({ "id": "h", "url": "http://127.0.0.1:9/" });
+    for (root, body, id) in [
+        ("/v1", json!({ "config": { "pushNotificationConfig": hook } }), "/pushNotificationConfig/id"),
+        ("", hook, "/id"),
+    ] {
+        let path = format!("{root}/tasks/{task}/pushNotificationConfigs");
+        let one = format!("{path}/h");
+        let created = served.http.post(&path, &body).unwrap().json().unwrap();
+        assert_eq!(created.pointer(id), Some(&json!("h")), "{created}");
+        let got = served.http.get(&one).unwrap().json().unwrap();
+        assert_eq!(got.pointer(id), Some(&json!("h")), "{got}");
+        if root == "/v1" {
+            assert_eq!(got["name"], format!("tasks/{task}/pushNotificationConfigs/h"), "{got}");
+        }
+        let listed = served.http.get(&path).unwrap().json().unwrap();
+        assert_eq!((listed["configs"].as_array().map(Vec::len), &listed["nextPageToken"]), (Some(1), &json!("")));
+        let deleted = served.http.send("DELETE", &one, b"").unwrap();
+        assert_eq!((deleted.status, deleted.json().unwrap()), (200, json!({})), "{root}");
+        let listed = served.http.get(&path).unwrap().json().unwrap();
+        assert_eq!(listed["configs"], json!([]), "{root}: {listed}");
+        assert_eq!(served.http.get(&one).unwrap().status, 404, "{root}");
+    }
+    served.stop(&scene);
+}

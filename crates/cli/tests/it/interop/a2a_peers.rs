@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use multitap_testkit::peer::browser::{Attempt, visit};
 use multitap_testkit::peer::{Call, Kind, Peer, frame};
+use multitap_testkit::webhook::{Reply, Webhook};
 use multitap_testkit::{Scratch, interop, wait};
 use serde_json::{Value, json};
 
@@ -360,4 +361,50 @@ fn interop_a_page_of_our_own_works() {
     let answer = page.attempts[1].page.text.as_deref().unwrap_or_default();
     let answer: Value = serde_json::from_str(answer).unwrap();
     assert_eq!(frame::state(&answer["result"]).as_deref(), Some("completed"), "{answer:#}");
+}
+
+/// A webhook that a client set hears of its task, in what the client's own library reads.
+fn notifies(kind: Kind) {
+    if interop::peer(kind).is_none() {
+        return;
+    }
+    for transport in ["JSONRPC", "HTTP+JSON"] {
+        notifies_over(kind, transport);
+    }
+}
+
+fn notifies_over(kind: Kind, transport: &str) {
+    let (door, webhook) = (Door::open(), Webhook::start(|_| Reply::Status(200)).unwrap());
+    let mut client = door.client(kind, transport, &[EXTENSION]);
+    let asked = client.ask("write hello to a.txt");
+    let hook = json!({"taskId": asked.task, "url": webhook.url(), "token": "t0ken", "credentials": "cr3dentials"});
+    assert_eq!(client.peer.call("hook", hook).unwrap(), json!({"same": true, "count": 1}));
+    ends(&client.answer(&asked, "proceed_once"), "completed");
+    let mut read = Vec::new();
+    let mut is_over = || {
+        for request in webhook.received().into_iter().skip(read.len()) {
+            assert_eq!(request.header("x-a2a-notification-token"), Some("t0ken"));
+            assert_eq!(request.header("authorization"), Some("Bearer cr3dentials"));
+            read.push(client.peer.call("read", json!({"body": request.json()})).unwrap());
+        }
+        (read.last().and_then(frame::state).as_deref() == Some("completed")).then_some(())
+    };
+    wait::until_blocking("a notification of the end", PATIENCE, &mut is_over).unwrap();
+    assert!(read.iter().all(|told| frame::task_id(told) == Some(asked.task.as_str())), "{read:#?}");
+    assert_eq!(client.peer.call("unhook", json!({"taskId": asked.task})).unwrap(), json!({"count": 0}));
+}
+
+#[test]
+fn interop_push_to_the_webhook_of_js_1_0() {
+    notifies(Kind::JsV1);
+}
+
+#[test]
+fn interop_push_to_the_webhook_of_js_0_3() {
+    notifies(Kind::JsV03);
+}
+
+#[test]
+fn interop_push_to_the_webhook_of_python() {
+    notifies(Kind::Python);
 }

@@ -65,6 +65,7 @@ impl Service {
             by: call.client(),
             view: self.view(door, call, session.id(), id.as_str()),
             action: Action::Command { line: line(execute), notices },
+            push: None,
             stage,
         }))
     }

@@ -16,7 +16,7 @@ use super::command::close;
 use super::opening::{Action, Opening};
 use super::task::view;
 use super::wish::{Settings, check_folder, settings, wanted};
-use super::{Call, Service, no_push, wish};
+use super::{Call, Service, wish};
 use crate::a2a::decode::{self, Said};
 use crate::a2a::encode::OURS;
 use crate::a2a::follow::Follow;
@@ -39,10 +39,20 @@ struct Target {
 
 impl Service {
     /// Plans the effect of a message.
-    pub(super) async fn message(&self, door: &Shared, call: &Call, send: SendMessage) -> Result<Opening, Error> {
-        if send.configuration.push.is_some() {
-            return Err(no_push());
+    pub(super) async fn message(&self, door: &Shared, call: &Call, mut send: SendMessage) -> Result<Opening, Error> {
+        let push = match send.configuration.push.take() {
+            Some(config) => Some(self.check_push(door, call, config).await?),
+            None => None,
+        };
+        let opening = self.opening(door, call, send).await?;
+        if let Some(config) = &push {
+            // Before the prompt is sent: afterwards, a client that is refused would send it again.
+            self.has_room_for(door, &opening.task, config).await?;
         }
+        Ok(Opening { push, ..opening })
+    }
+
+    async fn opening(&self, door: &Shared, call: &Call, send: SendMessage) -> Result<Opening, Error> {
         // Checked before anything is opened: agents that call each other in a circle must stop.
         let hops = hops::read(&send.message.metadata)?;
         let said = decode::message(&send.message)?;
@@ -191,6 +201,7 @@ fn prompting(
         after: call.after.filter(|_| !target.is_new).unwrap_or(now.cursor),
         by: call.client(),
         action: Action::Prompt { prompt, when_busy },
+        push: None,
         stage,
     }
 }
@@ -209,6 +220,7 @@ fn answering(door: &Shared, stage: Arc<Stage>, call: &Call, form: Form, decide: 
         task: now.task,
         by: call.client(),
         action: Action::Decide(Box::new(decide)),
+        push: None,
         stage,
     }
 }

@@ -12,11 +12,12 @@ use multitap_event::{AgentError, ClientRef, Decide, Prompt};
 use multitap_hub::{Refusal, WhenBusy};
 
 use super::command::{awaited_confirmation, not_started};
-use super::{Answer, Call, Frames, Service, Stream, TurnResults, message, no_push};
+use super::{Answer, Call, Frames, Service, Stream, TurnResults, message};
 use crate::a2a::cursor::Cursor;
 use crate::a2a::follow::{Follow, Step};
 use crate::a2a::frame::{Ends, Form};
 use crate::a2a::history::TaskView;
+use crate::a2a::push::config::CheckedConfig;
 use crate::a2a::stage::Stage;
 use crate::a2a::{card, keep, name};
 use crate::error;
@@ -48,6 +49,8 @@ pub(crate) struct Opening {
     /// How the client sees the task.
     pub(super) view: TaskView,
     pub(super) action: Action,
+    /// The webhook to notify of the task from then on.
+    pub(super) push: Option<CheckedConfig>,
 }
 
 /// The action that causes the frames.
@@ -105,7 +108,8 @@ impl Opening {
 
     /// Executes the action.
     pub(crate) async fn begin(self, door: &Shared) -> Result<Begun, Error> {
-        let Self { stage, follow, after, form, task, by, view, action } = self;
+        let Self { stage, follow, after, form, task, by, view, action, push } = self;
+        let push = push.map(|config| (config, stage.now()));
         match action {
             Action::Prompt { prompt, when_busy } => {
                 let prompted = begin_turn(door, &stage, &task, prompt, when_busy, by).await;
@@ -127,6 +131,9 @@ impl Opening {
                 let (first, after) = door.a2a.catch_up(door, &stage, &task, (form, view), asked, None).await?;
                 return Ok(Begun::Stream { first, after });
             }
+        }
+        if let Some((config, before)) = push {
+            door.a2a.put_config_of(door, &stage, (&task, view), &config, &before).await?;
         }
         Ok(Begun::Stream { first: None, after })
     }
@@ -189,10 +196,16 @@ impl Service {
             Request::ConfirmToolCall { confirmation, task_id, context_id } => {
                 self.confirm(door, &call, &confirmation, task_id, context_id).await?.to_string()
             }
-            Request::CreatePushConfig { .. }
-            | Request::GetPushConfig { .. }
-            | Request::ListPushConfigs { .. }
-            | Request::DeletePushConfig { .. } => return Err(no_push()),
+            Request::CreatePushConfig { task_id, config } => {
+                self.create_push_config(door, &call, &task_id, config).await?.to_string()
+            }
+            Request::GetPushConfig { task_id, config_id } => {
+                self.push_config(door, &call, &task_id, config_id.as_deref()).await?.to_string()
+            }
+            Request::ListPushConfigs { task_id } => self.push_configs(door, &call, &task_id).await?.to_string(),
+            Request::DeletePushConfig { task_id, config_id } => {
+                self.delete_push_config(door, &call, task_id, config_id).await?.to_string()
+            }
         };
         Ok(Prepared::Result(result))
     }

@@ -1,5 +1,6 @@
 //! Operations on tasks: find, get, list, cancel, follow.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,9 +29,9 @@ const CANCEL_PATIENCE: Duration = Duration::from_secs(10);
 /// The default number of tasks on a page.
 const PAGE_SIZE: u32 = 50;
 
-struct Known {
-    session: SessionId,
-    record: Option<TaskRecord>,
+pub(super) struct Known {
+    pub(super) session: SessionId,
+    pub(super) record: Option<TaskRecord>,
 }
 
 impl Service {
@@ -41,7 +42,7 @@ impl Service {
         Ok((session, !name::is_own_task(task)))
     }
 
-    async fn known(&self, door: &Shared, task: &str) -> Result<Known, Error> {
+    pub(super) async fn known(&self, door: &Shared, task: &str) -> Result<Known, Error> {
         self.repair_tasks(door).await;
         let record = door.host.journal().task(task.to_owned()).await;
         let (session, record) = match name::session_of(task) {
@@ -64,7 +65,10 @@ impl Service {
     async fn hidden(&self, door: &Shared) -> Result<Vec<SessionId>, Error> {
         let sessions =
             door.host.journal().list(Filter::default()).await.map_err(|error| error::from_journal(&error))?;
-        let is_hidden = |record: &SessionRecord| door.host.find(&record.id).is_none() && !door.host.shows(record);
+        let mut folders = HashMap::new();
+        let mut is_shown =
+            |record: &SessionRecord| *folders.entry(record.folder.clone()).or_insert_with(|| door.host.shows(record));
+        let is_hidden = |record: &SessionRecord| !is_shown(record) && door.host.find(&record.id).is_none();
         Ok(sessions.into_iter().filter(is_hidden).map(|record| record.id).collect())
     }
 
@@ -227,6 +231,7 @@ impl Service {
             by: call.client(),
             view: self.view(door, call, &session, id),
             action: Action::Subscribe(call.after),
+            push: None,
             stage,
         })
     }
