@@ -46,7 +46,7 @@ impl Error {
     }
 
     /// The corresponding word of `google.rpc.Code`.
-    fn rpc_status(&self) -> &'static str {
+    pub(crate) fn rpc_status(&self) -> &'static str {
         self.kind.written().2
     }
 

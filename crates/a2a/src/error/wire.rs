@@ -15,7 +15,7 @@ impl Dialect {
     ///
     /// 0.3 has the data as it is. 1.0 has a list of typed details: why, for errors that A2A or we name, and the data.
     pub fn write_error(self, error: &Error) -> Value {
-        let details = || Some(details(error)).filter(|details| !details.is_empty());
+        let details = || Some(error.details()).filter(|details| !details.is_empty());
         Value::Object(present(json!({
             "code": error.code(),
             "message": error.message,
@@ -34,7 +34,7 @@ impl Dialect {
                 "code": error.http_status(),
                 "status": error.rpc_status(),
                 "message": error.message,
-                "details": details(error),
+                "details": error.details(),
             } }),
         }
     }
@@ -54,21 +54,24 @@ impl Dialect {
     }
 }
 
-fn details(error: &Error) -> Vec<Value> {
-    let mut details = Vec::new();
-    if let Some(reason) = error.reason() {
-        let metadata: Map = error.data.iter().map(|(key, value)| (key.clone(), json!(plain(value)))).collect();
-        details.push(json!({
-            "@type": ERROR_INFO,
-            "reason": reason,
-            "domain": error.kind.domain(),
-            "metadata": metadata,
-        }));
+impl Error {
+    /// The details of 1.0, each with its type.
+    pub(crate) fn details(&self) -> Vec<Value> {
+        let mut details = Vec::new();
+        if let Some(reason) = self.reason() {
+            let metadata: Map = self.data.iter().map(|(key, value)| (key.clone(), json!(plain(value)))).collect();
+            details.push(json!({
+                "@type": ERROR_INFO,
+                "reason": reason,
+                "domain": self.kind.domain(),
+                "metadata": metadata,
+            }));
+        }
+        if !self.data.is_empty() {
+            details.push(json!({ "@type": STRUCT, "value": self.data }));
+        }
+        details
     }
-    if !error.data.is_empty() {
-        details.push(json!({ "@type": STRUCT, "value": error.data }));
-    }
-    details
 }
 
 /// The metadata of an `ErrorInfo` has only strings.
