@@ -1,6 +1,5 @@
 //! Links published programs with packed relocations: a million bytes less to read and to keep at each start.
 
-#![expect(clippy::print_stdout, reason = "how a build script speaks to Cargo")]
 #![expect(clippy::disallowed_methods, reason = "nothing of the product is running yet")]
 
 use std::path::Path;
