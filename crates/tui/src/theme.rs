@@ -1,5 +1,6 @@
 //! The colours of the screen, all from the palette of the terminal, so that light and dark themes work.
 
+use multitap_event::ApprovalMode;
 use ratatui::style::{Color, Modifier, Style};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +65,17 @@ impl Theme {
 
     pub(crate) fn heading(self) -> Style {
         self.accent().add_modifier(Modifier::BOLD)
+    }
+
+    /// The colour of an approval mode, by its word: the less it asks, the more it warns.
+    pub(crate) fn mode(self, word: &str) -> Style {
+        match word.parse() {
+            Ok(ApprovalMode::Plan) => self.accent(),
+            Ok(ApprovalMode::AutoEdit) => self.code(),
+            Ok(ApprovalMode::AskDangerous | ApprovalMode::DontAsk) => self.warning(),
+            Ok(ApprovalMode::AutoAll) => self.bad(),
+            Ok(ApprovalMode::Ask) | Err(()) => self.quiet(),
+        }
     }
 
     pub(crate) fn chosen(self) -> Style {

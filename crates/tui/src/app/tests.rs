@@ -124,7 +124,7 @@ fn keys_come_to_effects() {
     check("/share off<enter>", &[remembered("/share off"), Effect::Share(ShareRequest::Off)], "");
     check("/share 4100<enter>", &[remembered("/share 4100"), Effect::Share(ShareRequest::On { port: Some(4100) })], "");
     check("/share of<enter>", &[remembered("/share off"), Effect::Share(ShareRequest::Off)], "");
-    check("/mode autoe<enter>", &[remembered("/mode autoEdit"), Effect::SetMode("autoEdit".to_owned())], "");
+    check("/mode auto-e<enter>", &[remembered("/mode auto-edit"), Effect::SetMode("auto-edit".to_owned())], "");
     check("/new<enter>", &[remembered("/new"), Effect::Leave(ScreenExit::NewSession)], "");
     check("/quit<enter>", &[remembered("/quit"), Effect::Leave(ScreenExit::Quit)], "");
     check("/qui<enter>", &[remembered("/quit"), Effect::Leave(ScreenExit::Quit)], "");

@@ -284,7 +284,7 @@ fn a_question_of_a_sub_agent_says_so() {
     question["toolId"] = "inner".into();
     play.tell(&question);
     assert!(play.screen().contains("for the sub-agent: look into the tests"), "{}", play.screen());
-    assert!(play.screen().contains("\n  ? Task ls"), "{}", play.screen());
+    assert!(play.screen().contains("\n  ? Agent ls"), "{}", play.screen());
 }
 
 #[test]

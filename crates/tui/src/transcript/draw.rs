@@ -1,12 +1,14 @@
 //! Cells to lines, except for the texts of agents. Pure.
 
 use multitap_event::{
-    ChoiceKind, FileChange, Question, Ruling, Severity, TodoStatus, ToolKind, ToolOutcome, TurnEnd, TurnStatus,
+    ChoiceKind, FileChange, FileChangeType, Question, Ruling, Severity, TodoStatus, ToolKind, ToolOutcome, TurnEnd,
+    TurnStatus,
 };
-use ratatui::style::Style;
+use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use super::cell::{self, Cell, ToolCell};
+use super::label::{self, ToolLabel};
 use crate::clean::{clean, clean_line, printed};
 use crate::number;
 use crate::theme::Theme;
@@ -14,6 +16,8 @@ use crate::wrap::wrap;
 
 const OUTPUT_LINES: usize = 12;
 const DIFF_LINES: usize = 40;
+/// Lines of a command that are shown in the line of its call.
+const COMMAND_LINES: usize = 3;
 
 /// The lines of a cell, with an empty line before it where it begins something.
 pub(super) fn lines(cell: &Cell, columns: usize, unfolded: bool, theme: Theme) -> Vec<Line<'static>> {
@@ -41,18 +45,18 @@ impl Draw {
                 let mut first = vec![Span::styled("> ", theme.user())];
                 // Without colours the name ends at the colon.
                 first.extend(from.as_ref().map(|from| Span::styled(format!("{}: ", cell::who(from)), theme.accent())));
-                let text = clean(text) + &number::images(*images);
                 let indent = indent(*nested);
                 let draw = Draw { columns: columns.saturating_sub(indent), ..draw };
-                let lines = std::iter::once(Line::default()).chain(draw.block(&first, &text, Style::new()));
-                lines.map(|line| indented(line, indent)).collect()
+                let lines = std::iter::once(Line::default()).chain(draw.block(&first, &clean(text), Style::new()));
+                let pictures = images.iter().map(|image| Line::styled(format!("  {image}"), theme.quiet()));
+                lines.chain(pictures).map(|line| indented(line, indent)).collect()
             }
             Cell::Tool(tool) => {
                 let indent = indent(tool.call.parent_tool_id.is_some());
                 let draw = Draw { columns: columns.saturating_sub(indent), ..draw };
                 draw.tool(tool).into_iter().map(|line| indented(line, indent)).collect()
             }
-            Cell::Changed(change) => draw.change(change),
+            Cell::Changed { change, folder } => draw.change(change, folder.as_deref()),
             Cell::Answered { ruling, question, own } => draw.answered(ruling, question.as_deref(), *own),
             Cell::Plan(list) => {
                 let mut lines = vec![Line::default(), Line::styled("Plan", theme.heading())];
@@ -87,6 +91,11 @@ impl Draw {
                 draw.marked("■ ", theme.quiet(), &why, theme.quiet())
             }
             Cell::Note(words) => draw.marked("· ", theme.quiet(), words, theme.quiet()),
+            Cell::Mode { word, by } => {
+                let words = cell::changed("mode", &clean_line(word), by.as_ref());
+                draw.marked("· ", theme.mode(word), &words, theme.quiet())
+            }
+            Cell::Marker(words) => vec![Line::default(), draw.rule(&clean_line(words), theme.quiet())],
             Cell::Withdrawn { by, begins } => {
                 let words = cell::withdrawn(by.as_ref(), begins.as_deref());
                 draw.marked("· ", theme.quiet(), &words, theme.quiet())
@@ -165,17 +174,19 @@ impl Draw {
             Some(ToolOutcome::Failed) => ("✗ ", theme.bad()),
             Some(ToolOutcome::Denied | ToolOutcome::Cancelled) => ("⊘ ", theme.quiet()),
         };
-        let name = &tool.call.tool_name;
-        let words = match tool.call.title.as_deref().unwrap_or_default() {
-            "" => name.clone(),
-            // The name is not shown twice.
-            title if title.starts_with(name.as_str()) => title.to_owned(),
-            title => format!("{name} {title}"),
-        };
+        let (changes, folder) = (&tool.run.changes, tool.folder.as_deref());
         let mut lines = vec![Line::default()];
-        lines.extend(self.marked(sign, style, &words, Style::new()));
-        if let Some(change) = &tool.run.change {
-            lines.extend(self.diff(change));
+        lines.extend(self.named(Span::styled(sign, style), &tool.label(), changes, self.read_count(tool)));
+        if !changes.is_empty() {
+            for change in changes {
+                if changes.len() > 1 {
+                    let name = clean_line(label::relative(&change.file_path, folder));
+                    let spans =
+                        std::iter::once(Span::raw(format!("  {name}"))).chain(self.counts([change].into_iter()));
+                    lines.extend(wrap(Line::from_iter(spans), self.columns, 4));
+                }
+                lines.extend(self.diff(change));
+            }
             return lines;
         }
         let result = self.result(tool);
@@ -183,6 +194,65 @@ impl Draw {
             lines.extend(self.output(result.trim_end()));
         }
         lines
+    }
+
+    /// The line of a tool call: a sign, what is done, to what, and how many lines that changes.
+    fn named(
+        self,
+        sign: Span<'static>,
+        label: &ToolLabel,
+        changes: &[FileChange],
+        note: Option<String>,
+    ) -> Vec<Line<'static>> {
+        let first = [sign, Span::styled(clean_line(&label.verb), Style::new().add_modifier(Modifier::BOLD))];
+        let target = clean(&label.target);
+        let mut shown: Vec<&str> = target.split('\n').collect();
+        let hidden = if self.unfolded { 0 } else { shown.len().saturating_sub(COMMAND_LINES) };
+        // A mark for one hidden line takes as much room as the line.
+        if hidden > 1 {
+            shown.truncate(COMMAND_LINES);
+        }
+        let most = if self.unfolded { usize::MAX } else { COMMAND_LINES * self.columns.max(1) };
+        let shown: Vec<&str> = shown.into_iter().map(|line| head(line, most)).collect();
+        let cut = shown.iter().map(|line| line.len()).sum::<usize>() + shown.len() - 1 < target.len();
+        let shown = match shown.join("\n") {
+            text if text.is_empty() => text,
+            text => format!(" {text}"),
+        };
+        let mut lines = self.block(&first, &shown, Style::new());
+        if hidden > 1 {
+            lines.push(Line::styled(format!("  … {hidden} more lines (Ctrl+O)"), self.theme.quiet()));
+        } else if cut {
+            lines.push(Line::styled("  … (Ctrl+O)", self.theme.quiet()));
+        }
+        let more = self.counts(changes.iter()).chain(note.map(|note| Span::styled(note, self.theme.quiet())));
+        match lines.pop() {
+            Some(mut last) => {
+                last.spans.extend(more);
+                lines.extend(wrap(last, self.columns, 2));
+            }
+            None => lines.push(Line::from_iter(more)),
+        }
+        lines
+    }
+
+    /// ` +3 −1`: the numbers of lines that changes add and remove.
+    fn counts<'a>(self, changes: impl Iterator<Item = &'a FileChange>) -> impl Iterator<Item = Span<'static>> {
+        let (added, removed) = label::counts(changes.filter_map(|change| change.diff.as_deref()));
+        let span = |sign, count: usize, style| (count > 0).then(|| Span::styled(format!(" {sign}{count}"), style));
+        [span('+', added, self.theme.good()), span('−', removed, self.theme.bad())].into_iter().flatten()
+    }
+
+    /// How many lines a tool read or found; they are folded.
+    fn read_count(self, tool: &ToolCell) -> Option<String> {
+        let end = tool.run.end.as_ref().filter(|end| end.error.is_none())?;
+        let reads = matches!(tool.call.tool_kind, ToolKind::Read | ToolKind::Search) && !self.unfolded;
+        let text = end.result.as_ref().filter(|_| reads)?.as_str()?;
+        Some(match text.trim_end().lines().count() {
+            0 => " (nothing)".to_owned(),
+            1 => " (1 line)".to_owned(),
+            count => format!(" ({count} lines)"),
+        })
     }
 
     fn result(self, tool: &ToolCell) -> String {
@@ -206,9 +276,17 @@ impl Draw {
         }
     }
 
-    fn change(self, change: &FileChange) -> Vec<Line<'static>> {
+    fn change(self, change: &FileChange, folder: Option<&str>) -> Vec<Line<'static>> {
+        let target = label::relative(&change.file_path, folder).to_owned();
+        let verb = match change.change_type {
+            FileChangeType::Created => "Write",
+            FileChangeType::Modified => "Edit",
+            FileChangeType::Deleted => "Delete",
+        };
+        let label = ToolLabel { verb: verb.to_owned(), target: clean_line(&target) };
         let mut lines = vec![Line::default()];
-        lines.extend(self.marked("● ", self.theme.accent(), &clean_line(&change.file_path), Style::new()));
+        let sign = Span::styled("● ", self.theme.accent());
+        lines.extend(self.named(sign, &label, std::slice::from_ref(change), None));
         lines.extend(self.diff(change));
         lines
     }
@@ -216,6 +294,13 @@ impl Draw {
     fn diff(self, change: &FileChange) -> Vec<Line<'static>> {
         let Some(diff) = &change.diff else { return Vec::new() };
         diff_lines(diff, &change.file_path, self.columns, (!self.unfolded).then_some(DIFF_LINES), self.theme)
+    }
+
+    /// A line across the screen, with words at its beginning.
+    fn rule(self, words: &str, style: Style) -> Line<'static> {
+        let words = if words.is_empty() { String::new() } else { format!("── {words} ") };
+        let rest = self.columns.min(72).saturating_sub(crate::wrap::width(&words));
+        Line::styled(format!("{words}{}", "─".repeat(rest)), style)
     }
 
     fn turn_end(self, end: &TurnEnd) -> Vec<Line<'static>> {
@@ -231,14 +316,17 @@ impl Draw {
         parts.extend(end.duration_ms.map(number::time));
         parts.extend(end.usage.map(|usage| format!("{} tokens", number::tokens(usage.total_tokens))));
         parts.extend(end.cost_usd.filter(|cost| *cost > 0.0).map(number::cost));
-        let words = if parts.is_empty() { String::new() } else { format!("── {} ", parts.join(" · ")) };
-        let rest = self.columns.min(72).saturating_sub(crate::wrap::width(&words));
-        let mut lines = vec![Line::default(), Line::styled(format!("{words}{}", "─".repeat(rest)), style)];
+        let mut lines = vec![Line::default(), self.rule(&parts.join(" · "), style)];
         if let Some(error) = &end.error {
             lines.extend(self.marked("✗ ", theme.bad(), error, theme.bad()));
         }
         lines
     }
+}
+
+/// The beginning of a line, of at most that many characters.
+fn head(line: &str, most: usize) -> &str {
+    line.char_indices().nth(most).map_or(line, |(end, _)| &line[..end])
 }
 
 /// The end of a line, of at most that many characters. A program may have overwritten the beginning.
