@@ -13,6 +13,7 @@ mod clean;
 mod commands;
 mod complete;
 mod composer;
+mod diff;
 mod effect;
 mod files;
 mod highlight;
@@ -44,6 +45,6 @@ pub use host::{
 };
 pub use lease::{TerminalLease, WaitInterrupted};
 pub use picture::{LARGEST as LARGEST_PICTURE, PictureError, read as read_picture};
-pub use preferences::{Notifications, TerminalPreferences};
+pub use preferences::{Colours, Notifications, TerminalPreferences};
 pub use run::{EditFuture, OpenEditor, ReadBranch, ScreenError, ScreenOptions, run};
 pub use terminal::{detach_stdin, restore_terminal};

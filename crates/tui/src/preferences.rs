@@ -3,7 +3,7 @@
 /// Colours, notifications and the mouse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TerminalPreferences {
-    pub colours: bool,
+    pub colours: Colours,
     pub notify: Notifications,
     /// The wheel scrolls. Most terminals then select text only while Shift is held.
     pub mouse: bool,
@@ -11,7 +11,41 @@ pub struct TerminalPreferences {
 
 impl Default for TerminalPreferences {
     fn default() -> Self {
-        Self { colours: true, notify: Notifications::default(), mouse: false }
+        Self { colours: Colours::default(), notify: Notifications::default(), mouse: false }
+    }
+}
+
+/// How many colours the terminal shows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Colours {
+    /// Bold, dim and italic only.
+    None,
+    /// The palette that the user chose for the terminal.
+    #[default]
+    Sixteen,
+    /// Also 240 colours that are the same in every terminal, on a dark ground.
+    Dark,
+    /// The same on a light ground.
+    Light,
+}
+
+impl Colours {
+    /// What the environment says, by its variables.
+    pub fn of(variable: impl Fn(&str) -> Option<String>) -> Self {
+        let has = |name: &str, words: &[&str]| {
+            variable(name).is_some_and(|value| words.iter().any(|word| value.contains(word)))
+        };
+        let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+        let is_rich = has("COLORTERM", &["truecolor", "24bit"])
+            || has("TERM", &["256", "direct", "kitty", "ghostty", "alacritty", "foot", "wezterm"]);
+        // Foreground and background by their numbers in the palette, as some terminals set it: `0;15`.
+        let ground = variable("COLORFGBG").and_then(|value| value.rsplit(';').next()?.parse().ok());
+        match ground {
+            _ if is_set("NO_COLOR") => Self::None,
+            _ if !is_rich => Self::Sixteen,
+            Some(7 | 9..=15) => Self::Light,
+            Some(0_u8..) | None => Self::Dark,
+        }
     }
 }
 
@@ -33,5 +67,28 @@ impl Notifications {
 
     pub(crate) fn shows(self) -> bool {
         matches!(self, Self::Desktop | Self::Both)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_as_many_as_the_terminal_says() {
+        for (variables, expected) in [
+            (&[("TERM", "xterm")][..], Colours::Sixteen),
+            (&[("TERM", "xterm-256color")], Colours::Dark),
+            (&[("TERM", "xterm"), ("COLORTERM", "truecolor")], Colours::Dark),
+            (&[("TERM", "xterm-256color"), ("COLORFGBG", "0;15")], Colours::Light),
+            (&[("TERM", "xterm-256color"), ("COLORFGBG", "15;default;0")], Colours::Dark),
+            (&[("TERM", "xterm-256color"), ("NO_COLOR", "1")], Colours::None),
+            (&[("TERM", "xterm-256color"), ("NO_COLOR", "")], Colours::Dark),
+            (&[], Colours::Sixteen),
+        ] {
+            let variable =
+                |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+            assert_eq!(Colours::of(variable), expected, "{variables:?}");
+        }
     }
 }

@@ -29,7 +29,6 @@ use multitap_hub::State;
 
 pub(crate) use self::cell::{Cell, who};
 use self::cell::{TextKind, ToolCell, ToolRun};
-pub(crate) use self::draw::diff_lines;
 pub(crate) use self::find::mark;
 use self::own_clients::OwnClients;
 pub(crate) use self::reflow::Reflow;

@@ -13,6 +13,7 @@ use super::*;
 use crate::effect::ScreenExit;
 use crate::history::History;
 use crate::host::{ClipboardContent, JoinAddress, ResumableSession, ShareRequest};
+use crate::preferences::Colours;
 
 /// The client at this screen.
 fn me() -> ClientRef {
@@ -27,7 +28,7 @@ struct Screen {
 
 impl Screen {
     fn new(agent: AgentType) -> Self {
-        let mut model = Model::new(me(), "~/shop".to_owned(), Theme::new(true));
+        let mut model = Model::new(me(), "~/shop".to_owned(), Theme::new(Colours::Sixteen));
         model.session.is_host = true;
         let layout = Layout::new(&model, Size::new(80, 24));
         let mut screen = Self { model, layout, seq: 0 };

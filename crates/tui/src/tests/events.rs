@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::Play;
 use crate::effect::Effect;
 use crate::msg::Msg;
+use crate::preferences::Colours;
 use crate::theme::Theme;
 
 fn piece(text: &str) -> Value {
@@ -245,7 +246,7 @@ fn a_thought_begins_with_what_it_is_about() {
 #[test]
 fn everybody_but_this_screen_is_named() {
     let mut play = Play::new(60, 24);
-    play.model.theme = Theme::new(false);
+    play.model.theme = Theme::new(Colours::None);
     let prompt = |from: &Value| json!({ "type": "userMessage", "content": "fix it", "from": from });
     let terminal = |id: &str| json!({ "client": "terminal", "door": "terminal", "clientId": id });
     play.tell(&prompt(&terminal("me")));

@@ -10,6 +10,7 @@ use ratatui::text::{Line, Span};
 use super::cell::{self, Cell, ToolCell};
 use super::label::{self, ToolLabel};
 use crate::clean::{clean, clean_line, printed};
+use crate::diff::diff_lines;
 use crate::number;
 use crate::theme::Theme;
 use crate::wrap::wrap;
@@ -355,107 +356,4 @@ fn indented(mut line: Line<'static>, by: usize) -> Line<'static> {
         line.spans.insert(0, Span::raw(" ".repeat(by)));
     }
     line
-}
-
-/// A unified diff with line numbers. Every line is shown, except for a header that only names the file which the reader
-/// knows: a diff may change several files, or move one.
-pub(crate) fn diff_lines(
-    diff: &str,
-    path: &str,
-    columns: usize,
-    limit: Option<usize>,
-    theme: Theme,
-) -> Vec<Line<'static>> {
-    let mut lines = Vec::new();
-    let (mut old, mut new) = (0_u64, 0_u64);
-    // How many lines the hunk still has, as its header says.
-    let (mut old_left, mut new_left) = (0_u64, 0_u64);
-    let mut rest = diff.split_terminator('\n').peekable();
-    if let [Some(from), Some(to)] = [rest.clone().next(), rest.clone().nth(1)]
-        && names(from, "--- ", path)
-        && names(to, "+++ ", path)
-    {
-        rest.nth(1);
-    }
-    while let Some(raw) = rest.next() {
-        if let Some(head) = raw.strip_prefix("@@") {
-            let section = match numbers(head) {
-                Some((hunk, section)) => {
-                    ((old, old_left), (new, new_left)) = hunk;
-                    section
-                }
-                None => head,
-            };
-            let section = section.trim();
-            if !lines.is_empty() || !section.is_empty() {
-                let line = Line::styled(format!("      ⋮ {}", clean(section)).trim_end().to_owned(), theme.quiet());
-                lines.extend(wrap(line, columns, 8));
-            }
-            continue;
-        }
-        // Inside a hunk these are changed lines that begin with `-- ` or `++ `.
-        let is_outside = old_left == 0 && new_left == 0;
-        if is_outside
-            && raw.starts_with("--- ")
-            && let Some(to) = rest.next_if(|next| next.starts_with("+++ "))
-        {
-            for name in [raw, to] {
-                lines.extend(wrap(Line::styled(clean_line(name), theme.accent()), columns, 4));
-            }
-            continue;
-        }
-        if raw.trim_end() == "\\ No newline at end of file" {
-            continue;
-        }
-        let (number, style) = match raw.chars().next() {
-            Some('+') => {
-                new_left = new_left.saturating_sub(1);
-                (&mut new, theme.good())
-            }
-            Some('-') => {
-                old_left = old_left.saturating_sub(1);
-                (&mut old, theme.bad())
-            }
-            _ => {
-                (old_left, new_left) = (old_left.saturating_sub(1), new_left.saturating_sub(1));
-                old += 1;
-                (&mut new, theme.quiet())
-            }
-        };
-        let line =
-            Line::from(vec![Span::styled(format!("{number:>5} "), theme.quiet()), Span::styled(clean(raw), style)]);
-        *number += 1;
-        lines.extend(wrap(line, columns, 7));
-    }
-    if let Some(limit) = limit.filter(|limit| lines.len() > *limit) {
-        let hidden = lines.len() - limit;
-        lines.truncate(limit);
-        lines.push(Line::styled(format!("      … {hidden} more lines (Ctrl+O)"), theme.quiet()));
-    }
-    lines
-}
-
-/// Whether a header line of a diff names that file, or none.
-fn names(line: &str, sign: &str, path: &str) -> bool {
-    let Some(name) = line.strip_prefix(sign) else { return false };
-    let bare = name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name);
-    let (bare, path) = (bare.trim_start_matches('/'), path.trim_start_matches('/'));
-    let is_end_of_path = path.strip_suffix(bare).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'));
-    name == "/dev/null" || (!bare.is_empty() && is_end_of_path)
-}
-
-/// First line and number of lines, in the old and the new file.
-type Hunk = ((u64, u64), (u64, u64));
-
-/// The header of a hunk, ` -1,3 +1,4 @@ section`, and the section.
-fn numbers(head: &str) -> Option<(Hunk, &str)> {
-    let (numbers, section) = head.split_once("@@")?;
-    let mut parts = numbers.split_whitespace();
-    let mut next = |sign: char| {
-        let part = parts.next()?.strip_prefix(sign)?;
-        let (first, count) = part.split_once(',').unwrap_or((part, "1"));
-        Some((first.parse().ok()?, count.parse().ok()?))
-    };
-    let hunk = (next('-')?, next('+')?);
-    parts.next().is_none().then_some((hunk, section))
 }

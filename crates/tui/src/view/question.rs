@@ -12,8 +12,8 @@ use super::above::fit;
 use super::composer::Field;
 use crate::app::{Dialog, Form, Model, Row};
 use crate::clean::{clean, clean_line, with_marked_blanks};
+use crate::diff::diff_lines;
 use crate::theme::Theme;
-use crate::transcript::diff_lines;
 use crate::wrap::{cells, width, wrap};
 
 /// Minimum number of rows for the details.

@@ -1,0 +1,81 @@
+//! Colours and styles, where they say something: sides of a diff, changed words, the output of programs, modes.
+
+use std::fmt::Write as _;
+
+use ratatui::buffer::Cell;
+use ratatui::style::{Color, Modifier};
+use serde_json::json;
+
+use super::Play;
+use crate::preferences::Colours;
+use crate::theme::Theme;
+
+/// The rows of a screen, with the style before each part that has one: `‹fg on bg modifiers›`.
+fn styled(play: &Play) -> String {
+    let buffer = play.buffer();
+    let mut shown = String::new();
+    for y in 0..buffer.area.height {
+        let (mut row, mut last) = (String::new(), String::new());
+        for x in 0..buffer.area.width {
+            let cell = &buffer[(x, y)];
+            let style = style(cell);
+            if style != last {
+                write!(row, "‹{style}›").unwrap();
+            }
+            last = style;
+            row.push_str(cell.symbol());
+        }
+        writeln!(shown, "{}", row.trim_end()).unwrap();
+    }
+    shown
+}
+
+fn style(cell: &Cell) -> String {
+    let colour = |colour: Color| match colour {
+        Color::Reset => String::new(),
+        Color::Indexed(number) => number.to_string(),
+        other => other.to_string().to_lowercase(),
+    };
+    let (front, back) = (colour(cell.fg), colour(cell.bg));
+    let mut words = vec![front];
+    words.extend((!back.is_empty()).then(|| format!("on {back}")));
+    words.extend(cell.modifier.iter_names().map(|(name, _): (_, Modifier)| name.to_lowercase()));
+    words.join(" ").trim().to_owned()
+}
+
+#[track_caller]
+fn check(name: &str, sizes: &[u16], rows: u16, colours: &[Colours], happen: impl Fn(&mut Play)) {
+    let mut shown = String::new();
+    for colours in colours {
+        for columns in sizes {
+            let mut play = Play::new(*columns, rows);
+            play.model.theme = Theme::new(*colours);
+            happen(&mut play);
+            // Without the composer and the status line.
+            let screen = styled(&play);
+            let rows: Vec<&str> = screen.lines().take(usize::from(rows) - 4).collect();
+            writeln!(shown, "▔▔ {columns} columns, {colours:?}\n{}", rows.join("\n")).unwrap();
+        }
+    }
+    insta::assert_snapshot!(name, shown);
+}
+
+fn changed(play: &mut Play) {
+    let diff = "--- a/src/main.rs\n+++ b/src/main.rs\n@@ -8,5 +8,6 @@ fn main() {\n     // Both sides.\n-    let total = sum(&items, 10);\n+    let total = sum(&items, \"12\");\n     print(total);\n-    return;\n+    for item in items {}\n+    done()\n";
+    play.tell(&json!({ "type": "fileChanged", "filePath": "src/main.rs", "changeType": "modified", "diff": diff }));
+}
+
+#[test]
+fn a_diff_shows_sides_syntax_and_changed_words() {
+    check("style_diff", &[40, 80, 160], 16, &[Colours::Dark], changed);
+    check("style_diff_colours", &[60], 16, &[Colours::Light, Colours::Sixteen, Colours::None], changed);
+}
+
+#[test]
+fn a_character_is_not_torn_from_its_accent() {
+    let mut play = Play::new(60, 16);
+    play.model.theme = Theme::new(Colours::Dark);
+    let diff = "--- a/x.rs\n+++ b/x.rs\n@@ -1 +1 @@\n-let a = (\u{301}1);\n+let a = (\u{301}2);\n";
+    play.tell(&json!({ "type": "fileChanged", "filePath": "x.rs", "changeType": "modified", "diff": diff }));
+    assert_eq!(play.screen().matches("(\u{301}").count(), 2, "{}", play.screen());
+}
