@@ -5,6 +5,7 @@
 //!
 //! Must not come in: agents, doors, settings files, the log.
 
+mod ansi;
 mod app;
 #[doc(hidden)]
 pub mod bench_screen;

@@ -40,6 +40,11 @@ impl Theme {
         self.colour(Color::Cyan)
     }
 
+    /// Text that a program printed in that colour.
+    pub(crate) fn of_program(self, colour: Option<Color>) -> Style {
+        colour.map_or_else(Style::new, |colour| self.colour(colour))
+    }
+
     pub(crate) fn user(self) -> Style {
         self.colour(Color::Blue).add_modifier(Modifier::BOLD)
     }

@@ -2,7 +2,8 @@
 
 use ratatui::text::Line;
 
-use crate::clean::{clean, printed};
+use crate::ansi::printed;
+use crate::clean::clean;
 use crate::complete::{Item, first_path, matching, wanted};
 use crate::composer::Composer;
 use crate::preferences::Colours;
@@ -70,7 +71,7 @@ fn each(read: impl Fn(&str)) {
 #[test]
 fn text_of_others_is_wrapped_and_cleaned_in_linear_time() {
     each(|text| drop(clean(text)));
-    each(|text| drop(printed(text)));
+    each(|text| drop(printed(text, Theme::new(Colours::Sixteen))));
     each(|text| drop(wrap::wrap(Line::raw(clean(text)), 80, 2)));
 }
 

@@ -72,6 +72,17 @@ fn a_diff_shows_sides_syntax_and_changed_words() {
 }
 
 #[test]
+fn output_of_programs_keeps_its_colours() {
+    let output = "\u{1b}[1m\u{1b}[32m   Compiling\u{1b}[0m app v0.1.0\n\u{1b}[31merror\u{1b}[0m: \u{1b}[38;5;208mmismatched\u{1b}[0m types\n\u{1b}[42;30m PASS \u{1b}[0m src/a.test.js\n\u{1b}[8mconcealed\u{1b}[0m \u{1b}[30;40mblack on black\u{1b}[0m\nplain\n";
+    let happen = |play: &mut Play| {
+        play.tell(&json!({ "type": "toolStarted", "toolId": "t", "toolName": "shell", "toolKind": "shell", "title": "make", "arguments": {} }));
+        play.tell(&json!({ "type": "toolCompleted", "toolId": "t", "success": true, "outcome": "completed", "result": output }));
+    };
+    check("style_output", &[40, 80, 160], 14, &[Colours::Sixteen], happen);
+    check("style_output_none", &[80], 14, &[Colours::None], happen);
+}
+
+#[test]
 fn a_character_is_not_torn_from_its_accent() {
     let mut play = Play::new(60, 16);
     play.model.theme = Theme::new(Colours::Dark);

@@ -9,7 +9,8 @@ use ratatui::text::{Line, Span};
 
 use super::cell::{self, Cell, ToolCell};
 use super::label::{self, ToolLabel};
-use crate::clean::{clean, clean_line, printed};
+use crate::ansi::printed;
+use crate::clean::{clean, clean_line};
 use crate::diff::diff_lines;
 use crate::number;
 use crate::theme::Theme;
@@ -147,9 +148,7 @@ impl Draw {
         let cut: usize = all[hidden..].iter().zip(&shown).map(|(line, shown)| line.len() - shown.len()).sum();
         let hidden = hidden + cut.div_ceil(self.columns.max(1));
         let columns = self.columns.saturating_sub(2);
-        let text = printed(&shown.join("\n"));
-        let lines =
-            text.split('\n').flat_map(|line| wrap(Line::styled(line.to_owned(), self.theme.quiet()), columns, 0));
+        let lines = printed(&shown.join("\n"), self.theme).into_iter().flat_map(|line| wrap(line, columns, 0));
         let lines = self.folded(lines.collect(), OUTPUT_LINES, hidden);
         lines.into_iter().map(|line| indented(line, 2)).collect()
     }
