@@ -38,6 +38,12 @@ pub(crate) fn options(questions: &[AskedQuestion]) -> Vec<Choice> {
     choices
 }
 
+/// The descriptions of a question's options; none if no option has one.
+pub(crate) fn descriptions(options: impl Iterator<Item = Option<String>>) -> Vec<String> {
+    let all: Vec<String> = options.map(Option::unwrap_or_default).collect();
+    if all.iter().all(String::is_empty) { Vec::new() } else { all }
+}
+
 pub(crate) fn title(questions: &[AskedQuestion]) -> String {
     questions.first().map_or_else(|| "The agent has a question".to_owned(), |one| one_line(&one.question))
 }

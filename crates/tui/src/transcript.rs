@@ -30,6 +30,7 @@ use multitap_hub::State;
 pub(crate) use self::cell::{Cell, who};
 use self::cell::{TextKind, ToolCell, ToolRun};
 pub(crate) use self::find::mark;
+pub(crate) use self::label::{counts, relative};
 use self::own_clients::OwnClients;
 pub(crate) use self::reflow::Reflow;
 use self::rendered::Rendered;

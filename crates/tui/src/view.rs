@@ -61,6 +61,12 @@ impl Layout {
         if let Middle::Question(content) = &self.middle { content.hidden } else { 0 }
     }
 
+    /// Number of lines that a page of a question's details has.
+    pub(crate) fn details_page(&self) -> usize {
+        // One line stays, so that readers find their place.
+        if let Middle::Question(content) = &self.middle { content.room.saturating_sub(2).max(1) } else { 1 }
+    }
+
     /// Whether the screen is large enough to read a question: users must not allow what they cannot read.
     pub(crate) fn is_question_readable(&self) -> bool {
         question::is_readable(self.size)
