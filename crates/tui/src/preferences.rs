@@ -1,18 +1,12 @@
 //! The user's preferences for the terminal.
 
 /// Colours, notifications and the mouse.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TerminalPreferences {
     pub colours: Colours,
     pub notify: Notifications,
     /// The wheel scrolls. Most terminals then select text only while Shift is held.
     pub mouse: bool,
-}
-
-impl Default for TerminalPreferences {
-    fn default() -> Self {
-        Self { colours: Colours::default(), notify: Notifications::default(), mouse: false }
-    }
 }
 
 /// How many colours the terminal shows.
