@@ -9,6 +9,7 @@ use ratatui::text::Line;
 
 use super::form::{Form, Row};
 use crate::composer::Composer;
+use crate::transcript::counts;
 
 /// The lines of what would be done. A diff may be long, so they are laid out once for a width, not for each frame.
 #[derive(Debug, Default)]
@@ -47,6 +48,8 @@ pub(crate) struct Dialog {
     /// The user's edit of the file, as a unified diff.
     pub(crate) edited_diff: Option<String>,
     pub(crate) action: ActionLines,
+    /// How many lines the change adds and removes.
+    pub(crate) counts: (usize, usize),
     /// Whether the user chose the option. A preselected option must not be sent with a comment.
     is_selected: bool,
     /// The dialog opened just now and nobody can have read it: a key was meant for something else.
@@ -74,11 +77,13 @@ impl Dialog {
             edited: None,
             edited_diff: None,
             action: ActionLines::default(),
+            counts: (0, 0),
             is_selected: false,
             is_fresh: true,
             ignores_letters: is_typing,
             is_answered: false,
         };
+        dialog.count_lines();
         if !is_typing {
             dialog.open_comment();
         }
@@ -194,6 +199,11 @@ impl Dialog {
         }
     }
 
+    fn count_lines(&mut self) {
+        let Details::FileEdit { diff, .. } = &self.question.details else { return };
+        self.counts = counts(self.edited_diff.as_deref().or(diff.as_deref()).into_iter());
+    }
+
     /// Applies the user's edit of the command or the file: the question is asked again with it.
     pub(super) fn edit(&mut self, text: String) {
         self.action = ActionLines::default();
@@ -204,6 +214,7 @@ impl Dialog {
             }
             _ => None,
         };
+        self.count_lines();
         // A rule is about the agent's original call, so an edited answer with such an option would be refused.
         let fits = |choice: &&Choice| self.edited.is_none() || choice.kind != ChoiceKind::AllowAlways;
         let options: Vec<Choice> = self.options.iter().filter(fits).cloned().collect();

@@ -290,17 +290,18 @@ fn details(model: &Model, dialog: &Dialog, columns: usize) -> Shown {
     let action = match &dialog.form {
         Some(form) => Rc::new(form_details(form, question, columns, theme)),
         None => {
-            let reason = |style| -> Vec<Line<'static>> {
-                // It must not look like what would be done.
-                let reasons = question.reason.iter().map(|reason| format!("Reason: {reason}"));
-                reasons.flat_map(|reason| text(&reason, columns, style)).collect()
-            };
-            let short = reason(theme.warning());
-            let is_long = short.len() >= LONG_REASON;
-            first.extend(short.into_iter().filter(|_| !is_long));
+            // It must not look like what would be done: it is named, and takes one line if it comes first.
+            let reason = question.reason.as_ref().map(|reason| format!("Reason: {reason}")).unwrap_or_default();
+            let fits = reason.len() < LONG_REASON * columns;
+            let short =
+                if fits { wrap(Line::styled(clean_line(&reason), theme.warning()), columns, 2) } else { Vec::new() };
+            let is_first = (1..LONG_REASON).contains(&short.len());
+            first.extend(short.into_iter().filter(|_| is_first && !reason.is_empty()));
             dialog.action.lines(columns, || {
                 let mut lines = action(dialog, columns, theme);
-                lines.extend(reason(theme.quiet()).into_iter().filter(|_| is_long));
+                if !is_first {
+                    lines.extend(text(&reason, columns, theme.quiet()));
+                }
                 lines
             })
         }

@@ -4,7 +4,7 @@ use multitap_event::{AgentType, Details, Question};
 
 use crate::app::Dialog;
 use crate::clean::{clean, clean_line};
-use crate::transcript::{counts, relative};
+use crate::transcript::relative;
 
 /// The question as a sentence: `Allow Claude to edit src/main.rs? (+3 −1)`.
 pub(super) fn sentence(dialog: &Dialog, agent: Option<AgentType>, folder: Option<&str>) -> String {
@@ -15,14 +15,14 @@ pub(super) fn sentence(dialog: &Dialog, agent: Option<AgentType>, folder: Option
         Details::Command { .. } => {
             permitted(&question.title).unwrap_or_else(|| format!("run {}", one_line(&question.title)))
         }
-        Details::FileEdit { file_path, before, diff, .. } => {
+        Details::FileEdit { file_path, before, .. } => {
             let verb = match question.title.split(' ').next().unwrap_or_default() {
                 "Write" | "Writing" | "Create" if before.is_none() => "create",
                 "Delete" => "delete",
                 _ => "edit",
             };
             let several = question.title.split_once(' ').map(|(_, rest)| rest).filter(|rest| names_several(rest));
-            let changes = counted(dialog.edited_diff.as_deref().or(diff.as_deref()));
+            let changes = counted(dialog.counts);
             let target = clean_line(relative(several.unwrap_or(file_path), folder));
             return format!("Allow {agent} to {verb} {target}?{changes}");
         }
@@ -71,9 +71,8 @@ fn names_several(target: &str) -> bool {
 }
 
 /// ` (+3 −1)`
-fn counted(diff: Option<&str>) -> String {
+fn counted((added, removed): (usize, usize)) -> String {
     let sign = |sign: char, count: usize| (count > 0).then(|| format!("{sign}{count}"));
-    let (added, removed) = counts(diff.into_iter());
     let parts: Vec<String> = [sign('+', added), sign('−', removed)].into_iter().flatten().collect();
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(" ")) }
 }
