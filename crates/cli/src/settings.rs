@@ -20,7 +20,7 @@ use jsonc_parser::ParseOptions;
 use multitap_event::{
     A2aServer, AgentKind, AgentType, McpServer, PermissionPath, Transport, UnknownAgent, visible_line,
 };
-use multitap_tui::{Colours, TerminalPreferences};
+use multitap_tui::{Colours, TerminalPreferences, supports_links};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -199,6 +199,7 @@ impl Settings {
             settings.keep_raw = !matches!(word.as_str(), "" | "0" | "false");
         }
         settings.terminal.colours = Colours::of(|name| std::env::var(name).ok());
+        settings.terminal.links = supports_links(|name| std::env::var(name).ok());
         Ok(settings)
     }
 

@@ -46,6 +46,6 @@ pub use host::{
 };
 pub use lease::{TerminalLease, WaitInterrupted};
 pub use picture::{LARGEST as LARGEST_PICTURE, PictureError, read as read_picture};
-pub use preferences::{Colours, Notifications, TerminalPreferences};
+pub use preferences::{Colours, Notifications, TerminalPreferences, supports_links};
 pub use run::{EditFuture, OpenEditor, ReadBranch, ScreenError, ScreenOptions, run};
 pub use terminal::{detach_stdin, restore_terminal};

@@ -7,6 +7,8 @@ pub struct TerminalPreferences {
     pub notify: Notifications,
     /// The wheel scrolls. Most terminals then select text only while Shift is held.
     pub mouse: bool,
+    /// Names of files are links (OSC 8).
+    pub links: bool,
 }
 
 /// How many colours the terminal shows.
@@ -43,6 +45,18 @@ impl Colours {
     }
 }
 
+/// Whether the terminal shows links, by the variables that it sets. Terminals that do not know them may print their
+/// addresses, and a multiplexer hides which terminal it is in.
+pub fn supports_links(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let value = |name: &str| variable(name).filter(|value| !value.is_empty());
+    let is_one = |name: &str, known: &[&str]| value(name).is_some_and(|value| known.contains(&value.as_str()));
+    let is_known = is_one("TERM_PROGRAM", &["iTerm.app", "WezTerm", "vscode", "ghostty", "rio", "Tabby"])
+        || is_one("TERM", &["xterm-kitty", "xterm-ghostty", "alacritty", "foot", "wezterm"])
+        || ["KITTY_WINDOW_ID", "KONSOLE_VERSION", "WT_SESSION"].iter().any(|name| value(name).is_some())
+        || value("VTE_VERSION").and_then(|version| version.parse().ok()).is_some_and(|version: u32| version >= 5000);
+    is_known && value("TMUX").is_none() && value("STY").is_none()
+}
+
 /// How a question or the end of a turn is announced while the user looks elsewhere.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Notifications {
@@ -67,6 +81,22 @@ impl Notifications {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn links_are_for_terminals_that_know_them() {
+        for (variables, expected) in [
+            (&[("TERM", "xterm-256color")][..], false),
+            (&[("TERM", "xterm-kitty")], true),
+            (&[("TERM_PROGRAM", "WezTerm")], true),
+            (&[("VTE_VERSION", "7600")], true),
+            (&[("VTE_VERSION", "4205")], false),
+            (&[("VTE_VERSION", "7600"), ("TMUX", "/tmp/tmux")], false),
+        ] {
+            let variable =
+                |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+            assert_eq!(supports_links(variable), expected, "{variables:?}");
+        }
+    }
 
     #[test]
     fn colours_are_as_many_as_the_terminal_says() {

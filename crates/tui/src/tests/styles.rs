@@ -83,6 +83,43 @@ fn output_of_programs_keeps_its_colours() {
 }
 
 #[test]
+fn names_of_files_are_links_where_the_terminal_shows_them() {
+    for at_end in [true, false] {
+        let mut play = Play::new(60, 16);
+        play.tell(
+            &json!({ "type": "sessionStarted", "agentType": "codex", "config": { "workingDirectory": "/work dir" } }),
+        );
+        let call = |id: &str, path: &str| json!({ "type": "toolStarted", "toolId": id, "toolName": "Read", "toolKind": "read", "title": "", "arguments": { "file_path": path } });
+        play.tell(&call("t", "/work dir/src/日.rs"));
+        play.tell(&call("u", "/else/\u{1b}]8;;http://evil\u{7}x"));
+        if !at_end {
+            let text = (0..30).map(|line| format!("line {line}\n\n")).collect::<String>();
+            play.tell(&json!({ "type": "textChunk", "content": text }));
+            (0..9).for_each(|_| drop(play.press(crossterm::event::KeyCode::PageUp)));
+        }
+        let plain = play.screen();
+        assert!(!plain.contains('\u{1b}'), "{plain}");
+        play.model.has_links = true;
+        let buffer = play.buffer();
+        let (open, close) = ("\u{1b}]8;id=file;file:///work%20dir/src/%E6%97%A5.rs\u{1b}\\", "\u{1b}]8;;\u{1b}\\");
+        let links = |y: u16| {
+            (0..60).map(|x| buffer[(x, y)].symbol()).filter(|symbol| symbol.contains("]8;")).collect::<Vec<_>>()
+        };
+        let expected: Vec<String> =
+            ["s", "r", "c", "/", "日", ".", "r", "s"].map(|c| format!("{open}{c}{close}")).into();
+        assert_eq!(links(1), expected, "{plain}");
+        // The name of a file ends no address.
+        let evil = links(3);
+        assert!(
+            evil.iter()
+                .all(|symbol| symbol.starts_with("\u{1b}]8;id=file;file:///else/%1B%5D8%3B%3Bhttp%3A//evil%07x\u{1b}")),
+            "{evil:?}"
+        );
+        assert!(!evil.is_empty(), "{plain}");
+    }
+}
+
+#[test]
 fn a_character_is_not_torn_from_its_accent() {
     let mut play = Play::new(60, 16);
     play.model.theme = Theme::new(Colours::Dark);

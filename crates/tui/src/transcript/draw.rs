@@ -283,7 +283,7 @@ impl Draw {
             FileChangeType::Modified => "Edit",
             FileChangeType::Deleted => "Delete",
         };
-        let label = ToolLabel { verb: verb.to_owned(), target: clean_line(&target) };
+        let label = ToolLabel { verb: verb.to_owned(), target: clean_line(&target), file: None };
         let mut lines = vec![Line::default()];
         let sign = Span::styled("● ", self.theme.accent());
         lines.extend(self.named(sign, &label, std::slice::from_ref(change), None));
@@ -346,7 +346,7 @@ fn by_kind(kind: ChoiceKind) -> &'static str {
 }
 
 /// The indentation of what a sub-agent does.
-fn indent(nested: bool) -> usize {
+pub(super) fn indent(nested: bool) -> usize {
     if nested { 2 } else { 0 }
 }
 

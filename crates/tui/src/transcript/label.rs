@@ -11,6 +11,8 @@ use crate::clean::clean_line;
 pub(crate) struct ToolLabel {
     pub(crate) verb: String,
     pub(crate) target: String,
+    /// The file or folder that the target is, as the agent named it.
+    pub(crate) file: Option<String>,
 }
 
 impl ToolLabel {
@@ -23,6 +25,7 @@ impl ToolLabel {
         let rest = rest(call);
         let path = argument(&["file_path", "absolute_path", "notebook_path", "path", "dir_path"]);
         let place = |path: &str| relative(path, folder).to_owned();
+        let changed = if let [only] = changes { Some(only.file_path.as_str()) } else { None };
         let (verb, target) = match call.tool_kind {
             ToolKind::Shell => match argument(&["command"]).unwrap_or(rest) {
                 "" => (call.tool_name.as_str(), String::new()),
@@ -30,13 +33,7 @@ impl ToolLabel {
             },
             ToolKind::Read if lists(&call.tool_name) => ("List", place(path.unwrap_or(rest))),
             ToolKind::Read => ("Read", place(if rest.contains(" from line ") { rest } else { path.unwrap_or(rest) })),
-            ToolKind::Edit => {
-                let changed = match changes {
-                    [only] => Some(only.file_path.as_str()),
-                    _ => None,
-                };
-                (edit_verb(call, changes), place(path.or(changed).unwrap_or(rest)))
-            }
+            ToolKind::Edit => (edit_verb(call, changes), place(path.or(changed).unwrap_or(rest))),
             ToolKind::Search => {
                 let sought = argument(&["pattern", "query"]).unwrap_or(rest);
                 let within = path.map(|path| format!(" in {}", relative(path, folder))).unwrap_or_default();
@@ -58,7 +55,9 @@ impl ToolLabel {
         // Only a command may have several lines: a name must not imitate what follows.
         let is_command = call.tool_kind == ToolKind::Shell;
         let target = if is_command { target } else { clean_line(&target) };
-        Self { verb: verb.to_owned(), target }
+        let file = path.or(changed).filter(|_| matches!(call.tool_kind, ToolKind::Read | ToolKind::Edit));
+        let file = file.filter(|file| target == clean_line(relative(file, folder))).map(str::to_owned);
+        Self { verb: verb.to_owned(), target, file }
     }
 }
 
