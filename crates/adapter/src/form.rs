@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use multitap_event::{AskedQuestion, Choice, ChoiceKind, Decide, answer_option, one_line, option};
 use serde_json::Value;
 
+use crate::json::JsonFields as _;
+
 /// Not in the shared words: no to this and its like from now on.
 pub(crate) const CANCEL_ALWAYS: &str = "cancel_always";
 
@@ -36,6 +38,13 @@ pub(crate) fn options(questions: &[AskedQuestion]) -> Vec<Choice> {
     };
     choices.push(cancel("Do not answer"));
     choices
+}
+
+/// The descriptions of the options that have a label; none if no option has one.
+pub(crate) fn descriptions(options: &[Value]) -> Vec<String> {
+    let labelled = options.iter().filter(|option| option.text("label").is_some());
+    let all: Vec<String> = labelled.map(|option| option.string("description").unwrap_or_default()).collect();
+    if all.iter().all(String::is_empty) { Vec::new() } else { all }
 }
 
 pub(crate) fn title(questions: &[AskedQuestion]) -> String {

@@ -4,7 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use multitap_adapter::{History, read};
-use multitap_event::{AgentError, AgentErrorKind, Draft, EventKind, Resume, SessionConfig, SessionId, Timestamp};
+use multitap_event::{
+    AgentError, AgentErrorKind, Draft, EventKind, Resume, SessionConfig, SessionId, SystemNote, SystemSubtype,
+    Timestamp,
+};
 use multitap_hub::{EarlierEvents, Edge, Filter, Part, SessionRecord, Which};
 
 use crate::args::SessionArgs;
@@ -94,7 +97,10 @@ fn copy(host: &Host, session: SessionId) -> EarlierEvents {
                     return;
                 }
             };
-            let Some(last) = page.entries.last() else { return };
+            let Some(last) = page.entries.last() else {
+                drafts.send(Draft::new(Timestamp::now(), forked_from(&session))).await.ok(); // no receiver may be left
+                return;
+            };
             after = last.seq();
             for event in page.entries.iter().filter_map(|entry| entry.event().cloned()) {
                 let draft = Draft { at: event.timestamp, kind: event.kind, raw: event.raw };
@@ -104,6 +110,12 @@ fn copy(host: &Host, session: SessionId) -> EarlierEvents {
             }
         }
     })
+}
+
+/// The mark between a copied history and what follows.
+fn forked_from(session: &SessionId) -> EventKind {
+    let (subtype, message) = (SystemSubtype::FORKED.to_owned(), Some(format!("forked from session {session}")));
+    EventKind::System(SystemNote { subtype, message, data: serde_json::Map::new() })
 }
 
 /// The history in the agent's own store. `None` if it is not found: the agent reports that best.

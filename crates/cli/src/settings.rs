@@ -20,7 +20,7 @@ use jsonc_parser::ParseOptions;
 use multitap_event::{
     A2aServer, AgentKind, AgentType, McpServer, PermissionPath, Transport, UnknownAgent, visible_line,
 };
-use multitap_tui::TerminalPreferences;
+use multitap_tui::{Colours, TerminalPreferences, supports_links};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -198,7 +198,8 @@ impl Settings {
         if let Ok(word) = std::env::var("MULTITAP_KEEP_RAW") {
             settings.keep_raw = !matches!(word.as_str(), "" | "0" | "false");
         }
-        settings.terminal.colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        settings.terminal.colours = Colours::of(|name| std::env::var(name).ok());
+        settings.terminal.links = supports_links(|name| std::env::var(name).ok());
         Ok(settings)
     }
 

@@ -1,6 +1,6 @@
 //! Unified diffs of two texts, at a cost that is linear in their size whatever they contain.
 //!
-//! [`unified`] compares texts; [`similarity`] compares two lines. `window` skips the common beginning and end;
+//! [`unified`] compares texts; [`similarity`] and [`changed_words`] compare two lines. `window` skips the common beginning and end;
 //! `lines` finds the lines that differ, within a budget of operations; beyond the budget the rest counts as replaced,
 //! which is a correct diff, only not the shortest. The budget counts operations and not time, so the same texts give
 //! the same diff on any machine.
@@ -8,6 +8,7 @@
 mod lines;
 mod similarity;
 mod window;
+mod words;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,6 +18,7 @@ use lines::Marks;
 use window::Window;
 
 pub use similarity::similarity;
+pub use words::{ChangedWords, changed_words};
 
 /// Unchanged lines around each change.
 const CONTEXT: usize = 3;

@@ -135,6 +135,8 @@ impl SystemSubtype {
     pub const CONTEXT: &'static str = "context";
     /// From here on, events are stored again, or are not stored.
     pub const LOG: &'static str = "log";
+    /// The events before are those of another session, which continues on its own.
+    pub const FORKED: &'static str = "forked";
 }
 
 /// An event that has no number yet.

@@ -59,5 +59,5 @@ pub use schema::schema;
 pub use time::Timestamp;
 pub use usage::{ModelUsage, TokenUsage};
 pub use values::{MAX_JSON_VALUES, has_more_values};
-pub use visible::{is_hidden, push_mark, visible, visible_line, visible_output};
+pub use visible::{OutputPiece, is_hidden, output_pieces, push_mark, visible, visible_line, visible_output};
 pub use words::{one_line, shortened};

@@ -213,6 +213,9 @@ pub struct AskedQuestion {
     pub header: Option<String>,
     #[serde(default)]
     pub labels: Vec<String>,
+    /// What the agent says about each label, in the same order; empty if it says nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub descriptions: Vec<String>,
     #[serde(default)]
     pub multi_select: bool,
     /// The form field that it fills. An answer of another type is refused.

@@ -184,27 +184,41 @@ fn joins(c: char) -> bool {
     matches!(c, '\u{620}'..='\u{6d3}' | '\u{750}'..='\u{77f}' | '\u{8a0}'..='\u{8b4}' | '\u{900}'..='\u{dff}')
 }
 
-/// The line without `ESC [ … m` and `ESC [ … K`, which contain digits only and no readable text.
+/// The line without its colours.
 fn without_colours(line: &str) -> Cow<'_, str> {
-    const INTRODUCER: &str = "\u{1b}[";
     if !line.contains(INTRODUCER) {
         return Cow::Borrowed(line);
     }
-    let mut kept = String::with_capacity(line.len());
-    let mut rest = line;
-    while let Some(at) = rest.find(INTRODUCER) {
-        let (before, sequence) = rest.split_at(at);
-        kept.push_str(before);
-        let after =
-            sequence[INTRODUCER.len()..].trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ';' | ':'));
-        rest = match after.strip_prefix(['m', 'K']) {
-            Some(after) => after,
-            None => {
-                kept.push_str(INTRODUCER);
-                &sequence[INTRODUCER.len()..]
-            }
-        };
+    output_pieces(line).iter().map(|piece| piece.text).collect()
+}
+
+const INTRODUCER: &str = "\u{1b}[";
+
+/// A part of a line of output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutputPiece<'a> {
+    /// The parameters of the colour sequence before the text, `ESC [ … m`; `None` where the colour stays.
+    pub colour: Option<&'a str>,
+    /// The text as it came: it must be made visible before it is shown.
+    pub text: &'a str,
+}
+
+/// A line of output, split at `ESC [ … m` and `ESC [ … K`, which contain digits only and no readable text. Any other
+/// sequence stays in the text.
+pub fn output_pieces(line: &str) -> Vec<OutputPiece<'_>> {
+    let (mut pieces, mut colour) = (Vec::new(), None);
+    let (mut start, mut from) = (0, 0);
+    while let Some(at) = line[from..].find(INTRODUCER) {
+        let (end, parameters) = (from + at, from + at + INTRODUCER.len());
+        let after = line[parameters..].trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ';' | ':'));
+        let last = line.len() - after.len();
+        from = parameters;
+        if after.starts_with(['m', 'K']) {
+            pieces.push(OutputPiece { colour, text: &line[start..end] });
+            colour = after.starts_with('m').then_some(&line[parameters..last]);
+            (start, from) = (last + 1, last + 1);
+        }
     }
-    kept.push_str(rest);
-    Cow::Owned(kept)
+    pieces.push(OutputPiece { colour, text: &line[start..] });
+    pieces
 }

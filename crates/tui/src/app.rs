@@ -39,6 +39,8 @@ use crate::view::Layout;
 #[derive(Debug)]
 pub(crate) struct Model {
     pub(crate) theme: Theme,
+    /// Whether names of files are links: the terminal shows them, and the files are on this machine.
+    pub(crate) has_links: bool,
     pub(crate) session: SessionView,
     agent: AgentOffer,
     pub(crate) scrollback: Scrollback,
@@ -53,6 +55,7 @@ impl Model {
     pub(crate) fn new(me: ClientRef, folder: String, theme: Theme) -> Self {
         Self {
             theme,
+            has_links: false,
             scrollback: Scrollback::new(&me),
             session: SessionView::new(me, folder),
             agent: AgentOffer::default(),

@@ -13,6 +13,7 @@ use ratatui::{Terminal, TerminalOptions, Viewport};
 
 use crate::app::{Model, update};
 use crate::msg::Msg;
+use crate::preferences::Colours;
 use crate::theme::Theme;
 use crate::view::{Layout, view};
 
@@ -32,7 +33,8 @@ impl std::fmt::Debug for BenchScreen {
 
 impl BenchScreen {
     pub fn new(columns: u16, rows: u16) -> io::Result<Self> {
-        let model = Model::new(ClientRef::new("terminal", Door::Terminal), "~/src".to_owned(), Theme::new(true));
+        let model =
+            Model::new(ClientRef::new("terminal", Door::Terminal), "~/src".to_owned(), Theme::new(Colours::Sixteen));
         let layout = Layout::new(&model, Size::new(columns, rows));
         let bytes: Arc<AtomicU64> = Arc::default();
         let viewport = Viewport::Fixed(Rect::new(0, 0, columns, rows));

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use multitap_event::{push_mark, visible, visible_line, visible_output};
+use multitap_event::{push_mark, visible, visible_line};
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthChar as _;
 
@@ -34,20 +34,9 @@ pub(crate) fn with_marked_blanks(command: &str) -> String {
     shown
 }
 
-/// Output of a program, as a terminal would show it.
-pub(crate) fn printed(text: &str) -> String {
-    let text = visible_output(text);
-    let text = seen(&text);
-    if !text.contains('\t') {
-        return text.into_owned();
-    }
-    let lines: Vec<String> = text.split('\n').map(with_stops).collect();
-    lines.join("\n")
-}
-
-/// A line with its tabs as spaces.
-fn with_stops(line: &str) -> String {
-    let (mut shown, mut column) = (String::with_capacity(line.len()), 0);
+/// Text that begins in that column, with its tabs as spaces.
+pub(crate) fn with_stops(line: &str, mut column: usize) -> String {
+    let mut shown = String::with_capacity(line.len());
     for (number, piece) in line.split('\t').enumerate() {
         if number > 0 {
             let space = STOPS - column % STOPS;
@@ -61,7 +50,7 @@ fn with_stops(line: &str) -> String {
 }
 
 /// Replaces graphemes without a column by marks, such as a combining accent without a letter: the screen would drop them.
-fn seen(text: &str) -> Cow<'_, str> {
+pub(crate) fn seen(text: &str) -> Cow<'_, str> {
     if text.is_ascii() || !text.chars().any(|c| c.width() == Some(0)) {
         return Cow::Borrowed(text);
     }
@@ -93,18 +82,5 @@ mod tests {
             assert_eq!(clean(text), shown, "{text:?}");
         }
         assert_eq!(clean_line("a\n\u{301}b"), "a␊\u{301}b");
-    }
-
-    #[test]
-    fn a_line_that_was_written_over_is_what_it_was_in_the_end() {
-        for (text, shown) in [
-            ("one\r\ntwo\r\n", "one\ntwo\n"),
-            ("10%\r50%\r100%", "␍100%"),
-            ("a\tb\n12345678\tc", "a       b\n12345678        c"),
-            ("日\tb", "日      b"),
-            ("\r\u{1b}[Kdone", "done"),
-        ] {
-            assert_eq!(printed(text), shown, "{text:?}");
-        }
     }
 }

@@ -207,7 +207,7 @@ pub(crate) fn mode(mode: ApprovalMode) -> Item {
         ApprovalMode::Plan => "read and plan, change nothing",
         ApprovalMode::DontAsk => "never ask; deny what no rule allows",
     };
-    Item::new(mode.to_string(), does)
+    Item::new(mode.option_word().to_owned(), does)
 }
 
 /// The items that match, the best first. For an empty query all of them, in their order.
@@ -275,7 +275,7 @@ mod tests {
         check_offered("/mem", &["memory "]);
         check_offered("/memory ", &["add "]);
         check_offered("/share o", &["on", "off"]);
-        check_offered("/mode auto", &["autoEdit", "autoAll"]);
+        check_offered("/mode auto", &["auto-edit", "auto-all"]);
         check_offered("/zzz", &[]);
         check_offered("/zzz ", &[]);
     }

@@ -179,10 +179,11 @@ fn find_unescaped(text: &str, end: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::preferences::Colours;
 
     /// Each character as a letter for its kind of token.
     fn kinds(code: &str, language: &str) -> String {
-        let theme = Theme::new(true);
+        let theme = Theme::new(Colours::Sixteen);
         let letter = |style: Style| match style {
             style if style == theme.keyword() => 'w',
             style if style == theme.good() => 's',
@@ -221,7 +222,8 @@ mod tests {
     fn nothing_is_added_and_nothing_lost() {
         let code = "fn 日本() { '\u{1f600}' }\n\"unfinished \\";
         for language in ["rust", "python", "js", "sh", "json", "toml", "html", "nothing of the sort", ""] {
-            let shown: Vec<String> = lines(code, language, Theme::new(true)).iter().map(ToString::to_string).collect();
+            let shown: Vec<String> =
+                lines(code, language, Theme::new(Colours::Sixteen)).iter().map(ToString::to_string).collect();
             assert_eq!(shown.join("\n"), code, "{language}");
         }
     }

@@ -5,6 +5,7 @@
 //!
 //! Must not come in: agents, doors, settings files, the log.
 
+mod ansi;
 mod app;
 #[doc(hidden)]
 pub mod bench_screen;
@@ -13,6 +14,7 @@ mod clean;
 mod commands;
 mod complete;
 mod composer;
+mod diff;
 mod effect;
 mod files;
 mod highlight;
@@ -44,6 +46,6 @@ pub use host::{
 };
 pub use lease::{TerminalLease, WaitInterrupted};
 pub use picture::{LARGEST as LARGEST_PICTURE, PictureError, read as read_picture};
-pub use preferences::{Notifications, TerminalPreferences};
+pub use preferences::{Colours, Notifications, TerminalPreferences, supports_links};
 pub use run::{EditFuture, OpenEditor, ReadBranch, ScreenError, ScreenOptions, run};
 pub use terminal::{detach_stdin, restore_terminal};

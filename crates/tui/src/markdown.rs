@@ -380,9 +380,10 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::preferences::Colours;
 
     pub(super) fn shown(text: &str, columns: usize) -> String {
-        let lines = lines(text, columns, Theme::new(false));
+        let lines = lines(text, columns, Theme::new(Colours::None));
         lines.iter().map(|line| line.to_string().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
     }
 
@@ -401,7 +402,7 @@ mod tests {
         ];
         for (at, text) in texts.iter().enumerate() {
             let size = |n: usize| {
-                let lines = lines(&text(n), 80, Theme::new(true));
+                let lines = lines(&text(n), 80, Theme::new(Colours::Sixteen));
                 lines.iter().map(|line| line.spans.len() + 1).sum::<usize>()
             };
             let (small, large) = (size(1000), size(4000));
@@ -426,7 +427,7 @@ mod tests {
     fn nothing_is_wider_than_the_screen() {
         let text = "- a very long line that has to be cut somewhere\n\n> and another one in a quote that is long\n\n```\nsome_code_that_is_far_too_long_for_this\n```";
         for columns in [8, 12, 20] {
-            let lines = lines(text, columns, Theme::new(true));
+            let lines = lines(text, columns, Theme::new(Colours::Sixteen));
             assert!(lines.iter().all(|line| line.width() <= columns), "{columns}: {lines:#?}");
         }
     }

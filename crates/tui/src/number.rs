@@ -1,5 +1,9 @@
 //! Numbers for people. Pure.
 
+use multitap_event::Image;
+
+use crate::clean::clean_line;
+
 /// A number of tokens: `950`, `12.3k`, `1.2M`.
 pub(crate) fn tokens(count: u64) -> String {
     match count {
@@ -19,6 +23,23 @@ pub(crate) fn images(count: usize) -> String {
         0 => String::new(),
         1 => " [1 image]".to_owned(),
         _ => format!(" [{count} images]"),
+    }
+}
+
+/// A picture: `[png, 12 KB]`.
+pub(crate) fn image(image: &Image) -> String {
+    let format = clean_line(image.media_type.strip_prefix("image/").unwrap_or(&image.media_type));
+    // Four characters of Base64 are three bytes.
+    let bytes = image.data.trim_end_matches('=').len() as u64 * 3 / 4;
+    format!("[{format} image, {}]", size(bytes))
+}
+
+/// A number of bytes: `950 B`, `12 KB`, `1.2 MB`.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{} KB", bytes.div_ceil(1_000)),
+        _ => format!("{:.1} MB", bytes as f64 / 1_000_000.0),
     }
 }
 

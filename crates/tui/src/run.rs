@@ -104,6 +104,7 @@ pub async fn run(
     let from = if session.last() > TAIL { JoinFrom::Tail(TAIL) } else { JoinFrom::Start };
     let joined = session.join(Join::new(options.me.clone()).from(from)).await?;
     let mut model = Model::new(joined.client, options.folder.clone(), Theme::new(options.preferences.colours));
+    model.has_links = options.preferences.links && options.root.is_some();
     if let Some(state) = joined.snapshot {
         drop(model.begin(*state));
     }

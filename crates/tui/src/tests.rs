@@ -9,6 +9,7 @@ mod questions;
 mod queue;
 mod screens;
 mod states;
+mod styles;
 mod words;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -22,6 +23,7 @@ use serde_json::Value;
 use crate::app::{Model, update};
 use crate::effect::Effect;
 use crate::msg::Msg;
+use crate::preferences::Colours;
 use crate::theme::Theme;
 use crate::view::{Layout, view};
 
@@ -35,7 +37,7 @@ struct Play {
 impl Play {
     fn new(columns: u16, rows: u16) -> Self {
         let me = ClientRef { client_id: Some("me".into()), ..ClientRef::new("terminal", Door::Terminal) };
-        let mut model = Model::new(me, "~/src/app".to_owned(), Theme::new(true));
+        let mut model = Model::new(me, "~/src/app".to_owned(), Theme::new(Colours::Sixteen));
         model.session.branch = Some("main".to_owned());
         let layout = Layout::new(&model, Size::new(columns, rows));
         Self { model, layout, seq: 0 }

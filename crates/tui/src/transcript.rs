@@ -9,6 +9,8 @@ mod cell;
 mod copy;
 mod draw;
 mod find;
+mod label;
+mod link;
 mod older;
 mod own_clients;
 mod reflow;
@@ -17,22 +19,25 @@ mod scroll;
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 
 use multitap_event::{
     ClientRef, EditedCall, Event, EventKind, FileChange, MessageId, Prompt, PromptId, Question, QuestionId, Role,
-    SessionEnd, ToolId, TurnEnd, UserMessage,
+    SessionEnd, SessionStart, SystemNote, SystemSubtype, ToolId, TurnEnd, UserMessage,
 };
 
 use multitap_hub::State;
 
 pub(crate) use self::cell::{Cell, who};
 use self::cell::{TextKind, ToolCell, ToolRun};
-pub(crate) use self::draw::diff_lines;
 pub(crate) use self::find::mark;
+pub(crate) use self::label::{counts, relative};
+pub(crate) use self::link::PathLink;
 use self::own_clients::OwnClients;
 pub(crate) use self::reflow::Reflow;
 use self::rendered::Rendered;
 pub(crate) use self::scroll::{COUNTED, Mark, Scroll, Shape};
+use crate::number;
 
 /// A transcript: the events of a session so far, or the latest of them.
 #[derive(Debug, Default)]
@@ -57,6 +62,10 @@ pub(crate) struct Transcript {
     has_begun: bool,
     /// Whether this user cleared the conversation: earlier events are not shown again.
     is_cleared: bool,
+    /// Whether the agent started before: then it resumes the conversation when it starts.
+    has_started: bool,
+    /// The folder of the session, as agents name it.
+    folder: Option<Arc<str>>,
     /// Events about calls, prompts and texts that began before the first event.
     orphans: Orphans,
     rendered: std::cell::Cell<usize>,
@@ -125,6 +134,7 @@ impl Transcript {
 
     /// Takes open questions and waiting prompts from the state of a session whose first events are not read.
     pub(crate) fn expect(&mut self, state: &State) {
+        self.works_in(state.start.as_ref());
         let open = state.questions.open().iter();
         self.questions.extend(open.map(|question| (question.question_id.clone(), question.clone())));
         state.queue.iter().for_each(|queued| self.queued(&queued.prompt));
@@ -136,11 +146,13 @@ impl Transcript {
     }
 
     pub(crate) fn apply(&mut self, event: &Event) {
-        self.first.get_or_insert(event.seq);
+        if self.first.is_none() {
+            (self.first, self.has_started) = (Some(event.seq), event.seq > 1);
+        }
         match &event.kind {
             EventKind::TextChunk(chunk) if chunk.role == Some(Role::User) => {
                 let nested = chunk.parent_tool_id.is_some();
-                self.add(Cell::User { text: chunk.content.clone(), from: None, images: 0, nested });
+                self.add(Cell::User { text: chunk.content.clone(), from: None, images: Vec::new(), nested });
             }
             EventKind::TextChunk(chunk) => {
                 let (text, nested) = (chunk.content.clone(), chunk.parent_tool_id.is_some());
@@ -151,7 +163,9 @@ impl Transcript {
                 self.text(&thought.message_id, thought.is_partial, TextKind::Reasoning, text, nested);
             }
             EventKind::ToolStarted(tool) => {
-                let at = self.add(Cell::Tool(Box::new(ToolCell { call: tool.clone(), run: ToolRun::default() })));
+                let folder = self.folder.clone();
+                let at =
+                    self.add(Cell::Tool(Box::new(ToolCell { call: tool.clone(), run: ToolRun::default(), folder })));
                 self.tools.insert(tool.tool_id.clone(), at);
             }
             EventKind::ToolProgress(progress) => self.tool(&progress.tool_id, |run| run.progressed(progress)),
@@ -190,7 +204,8 @@ impl Transcript {
                 if self.is_cleared_by(message) {
                     self.clear();
                 }
-                let (text, images, from) = (message.content.clone(), message.images.len(), self.other(&message.from));
+                let images = message.images.iter().map(number::image).collect();
+                let (text, from) = (message.content.clone(), self.other(&message.from));
                 self.add(Cell::User { text, from, images, nested: false });
             }
             EventKind::PromptQueued { prompt, .. } => self.queued(prompt),
@@ -230,14 +245,16 @@ impl Transcript {
                 let words = status.error.clone().unwrap_or_else(|| status.output.join("\n"));
                 self.add(Cell::Note(if words.is_empty() { "signing in".to_owned() } else { words }));
             }
+            EventKind::System(note) if note.subtype == SystemSubtype::FORKED => {
+                let words = note.message.clone().unwrap_or_else(|| "forked".to_owned());
+                self.add(Cell::Marker(words));
+            }
             EventKind::System(note) => {
-                // Claude Code reports every request to its model; the status line shows that already.
-                let is_news = !(note.subtype == "status" && note.message.as_deref() == Some("requesting"));
-                note.message.iter().filter(|_| is_news).for_each(|message| self.note(message.clone()));
+                note.message.iter().filter(|_| is_news(note)).for_each(|message| self.note(message.clone()));
             }
             EventKind::ModeChanged { mode, native_mode, by } => {
-                let word = mode.map(|mode| mode.to_string()).or_else(|| native_mode.clone()).unwrap_or_default();
-                self.note(cell::changed("mode", &word, self.other(by).as_ref()));
+                let word = mode.map(|mode| mode.option_word().to_owned()).or_else(|| native_mode.clone());
+                self.mode_changed(word.unwrap_or_default(), self.other(by));
             }
             EventKind::ModelChanged { model, by } => self.note(cell::changed("model", model, self.other(by).as_ref())),
             // The user knows that they are here.
@@ -256,12 +273,34 @@ impl Transcript {
                 self.retract(&text.message_ids);
                 text.message.iter().for_each(|message| self.note(message.clone()));
             }
-            EventKind::SessionStarted(_)
-            | EventKind::TurnStarted { .. }
+            EventKind::SessionStarted(start) => {
+                let is_marked = matches!(self.cells.back().map(|held| &held.cell), Some(Cell::Marker(_)));
+                if self.has_started && !is_marked {
+                    self.add(Cell::Marker("resumed".to_owned()));
+                }
+                self.has_started = true;
+                self.works_in(Some(start));
+            }
+            EventKind::TurnStarted { .. }
             | EventKind::NativeSessionChanged { .. }
             | EventKind::Capabilities(_)
             | EventKind::RawDelta { .. }
             | EventKind::Unrecognized { .. } => {}
+        }
+    }
+
+    /// Learns the folder of the session, as agents name it.
+    fn works_in(&mut self, start: Option<&SessionStart>) {
+        let folder = start.and_then(|start| start.config.as_ref()?.working_directory.as_deref());
+        self.folder = folder.map(Arc::from).or(self.folder.take());
+    }
+
+    /// Shows the new mode in the line of the change before, if nothing happened in between.
+    fn mode_changed(&mut self, word: String, by: Option<ClientRef>) {
+        let last = self.end() - 1;
+        match self.held(last).map(|held| &held.cell) {
+            Some(Cell::Mode { .. }) => self.change(last, |cell| *cell = Cell::Mode { word, by }),
+            _ => drop(self.add_beside(Cell::Mode { word, by })),
         }
     }
 
@@ -344,18 +383,18 @@ impl Transcript {
 
     fn file_changed(&mut self, change: &FileChange) {
         let Some(id) = change.tool_id.as_ref() else {
-            self.add(Cell::Changed(Box::new(change.clone())));
+            self.add(Cell::Changed { change: Box::new(change.clone()), folder: self.folder.clone() });
             return;
         };
         if !self.tools.contains_key(id) {
             // The tool call may be among older events.
-            let at = self.add_beside(Cell::Changed(Box::new(change.clone())));
+            let at = self.add_beside(Cell::Changed { change: Box::new(change.clone()), folder: self.folder.clone() });
             let orphan = self.orphans.tools.entry(id.clone()).or_default();
             if orphan.run.end.is_none() {
                 orphan.cells.push(at);
             }
         }
-        self.tool(id, |run| run.change = Some(change.clone()));
+        self.tool(id, |run| run.changed(change));
     }
 
     fn close(&mut self, id: &QuestionId) -> Option<Question> {
@@ -410,4 +449,13 @@ impl Transcript {
             held.version += 1;
         }
     }
+}
+
+/// Whether a notice is for people. Claude Code reports every request to its model, and stores what it told its model
+/// about the session, each by a word of its protocol.
+fn is_news(note: &SystemNote) -> bool {
+    let is_word = |message: &str| message.contains('_') && !message.contains(char::is_whitespace);
+    let is_request = note.subtype == "status" && note.message.as_deref() == Some("requesting");
+    let is_stored = matches!(note.subtype.as_str(), "attachment" | "title");
+    !is_request && !is_stored && !note.message.as_deref().is_some_and(is_word)
 }

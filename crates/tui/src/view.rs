@@ -7,7 +7,10 @@ mod overlay;
 mod question;
 mod status;
 
+use std::num::NonZeroU16;
+
 use ratatui::Frame;
+use ratatui::buffer::{Buffer, CellDiffOption};
 use ratatui::layout::{Constraint, Rect, Size};
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
@@ -15,7 +18,7 @@ use ratatui::widgets::Paragraph;
 use self::composer::Field;
 pub(crate) use self::status::title;
 use crate::app::{Model, Overlay};
-use crate::transcript::{COUNTED, Shape, mark};
+use crate::transcript::{COUNTED, PathLink, Shape, mark};
 use crate::wrap::{cells, width};
 
 /// Where everything is in one frame, with the lines of whatever the layout depends on.
@@ -59,6 +62,12 @@ impl Layout {
     /// Number of lines of a question's details that do not fit.
     pub(crate) fn hidden_details(&self) -> usize {
         if let Middle::Question(content) = &self.middle { content.hidden } else { 0 }
+    }
+
+    /// Number of lines that a page of a question's details has.
+    pub(crate) fn details_page(&self) -> usize {
+        // One line stays, so that readers find their place.
+        if let Middle::Question(content) = &self.middle { content.room.saturating_sub(2).max(1) } else { 1 }
     }
 
     /// Whether the screen is large enough to read a question: users must not allow what they cannot read.
@@ -110,8 +119,26 @@ fn transcript(model: &Model, layout: &Layout, frame: &mut Frame<'_>, area: Rect)
         lines.iter_mut().for_each(|line| mark(line, search.words.text(), model.theme.found()));
     }
     frame.render_widget(Paragraph::new(lines), area);
+    if model.has_links {
+        let links = model.scrollback.transcript.links(model.scrollback.scroll, shape);
+        links.iter().for_each(|link| draw_link(link, frame.buffer_mut(), area));
+    }
     if let Some(left) = model.scrollback.left {
         below_hint(model, model.scrollback.transcript.since(left, shape), frame, area);
+    }
+}
+
+/// Makes cells a link. Each of them has the whole address: only those that change are written again.
+fn draw_link(link: &PathLink, buffer: &mut Buffer, area: Rect) {
+    let y = area.y.saturating_add(cells(link.row));
+    let mut x = area.x.saturating_add(cells(link.columns.start));
+    let end = area.x.saturating_add(cells(link.columns.end)).min(area.right());
+    while let Some(cell) = buffer.cell_mut((x, y)).filter(|_| x < end) {
+        let wide = NonZeroU16::new(cells(width(cell.symbol()))).unwrap_or(NonZeroU16::MIN);
+        // The same id makes one link of all cells.
+        let linked = format!("\x1b]8;id=file;{}\x1b\\{}\x1b]8;;\x1b\\", link.url, cell.symbol());
+        cell.set_symbol(&linked).set_diff_option(CellDiffOption::ForcedWidth(wide));
+        x += wide.get();
     }
 }
 

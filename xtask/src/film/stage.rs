@@ -98,7 +98,8 @@ impl Stage {
         );
         put(&home.join(".tmux"), &settings)?;
         // Every shell that follows POSIX reads the file that ENV names.
-        put(&home.join(".shrc"), "PS1='$ '\n")?;
+        // A film has the sixteen colours of a palette, so the programs in it must not use more.
+        put(&home.join(".shrc"), "PS1='$ '\nTERM=xterm\n")?;
         let (columns, rows, folder) = (COLUMNS.to_string(), ROWS.to_string(), format!("{HOME}/{FOLDER}"));
         let size = ["-x", &columns, "-y", &rows];
         let settings = home.join(".tmux").display().to_string();

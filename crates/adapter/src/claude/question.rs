@@ -137,6 +137,7 @@ fn asked_questions(input: &Map<String, Value>) -> Vec<AskedQuestion> {
             question: asked.string("question")?,
             header: asked.string("header"),
             labels: asked.list("options").iter().filter_map(|option| option.string("label")).collect(),
+            descriptions: form::descriptions(asked.list("options")),
             multi_select: asked.flag("multiSelect"),
             field: None,
         })

@@ -290,6 +290,7 @@ fn input_question(params: &Fields) -> QuestionParts {
         question: one.string("question").unwrap_or_default(),
         header: one.string("header"),
         labels: one.list("options").iter().filter_map(|label| label.string("label")).collect(),
+        descriptions: form::descriptions(one.list("options")),
         ..AskedQuestion::default()
     };
     let ids = asked.iter().map(|one| one.string("id").unwrap_or_default()).collect();

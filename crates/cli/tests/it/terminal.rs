@@ -87,7 +87,7 @@ fn a_picture_is_pasted_from_the_clipboard_of_the_desktop() {
     terminal.press(&["C-v"]).unwrap();
     terminal.shows("> what is [Image #1: clipboard]").unwrap();
     terminal.press(&["Enter"]).unwrap();
-    terminal.shows("[1 image]").unwrap();
+    terminal.shows("[png image, 4 B]").unwrap();
     // The program is gone: what could be installed is said.
     fs::remove_file(&paste).unwrap();
     terminal.press(&["C-v"]).unwrap();

@@ -95,6 +95,7 @@ pub(super) fn question(name: &str, property: &Value, required: bool) -> AskedQue
         header: Some(text("title").unwrap_or(name).to_owned()),
         multi_select: matches!(field.takes, FieldType::MultiSelect { .. }) && !labels.is_empty(),
         labels,
+        descriptions: Vec::new(),
         field: None,
     };
     // An invalid default is not submitted without the user's knowledge.

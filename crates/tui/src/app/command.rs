@@ -174,7 +174,7 @@ fn stats(model: &Model) -> Page {
     let mut add = |name: &str, value: Option<String>| lines.extend(value.map(|value| format!("{name:16} {value}")));
     add("agent", state.start.as_ref().map(|start| start.agent_type.to_string()));
     add("model", state.model.clone());
-    add("mode", state.mode.map(|mode| mode.to_string()).or_else(|| state.native_mode.clone()));
+    add("mode", state.mode.map(|mode| mode.option_word().to_owned()).or_else(|| state.native_mode.clone()));
     add("session", model.session.id.clone());
     add("native session", state.native_id.clone());
     add("turns", Some(state.turns.to_string()));

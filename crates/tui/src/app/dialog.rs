@@ -1,9 +1,33 @@
 //! One question: which option is chosen, and what is written for the answer. Pure.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use multitap_event::{Choice, ChoiceKind, ClientRef, Decide, Details, Edit, Question};
+
+use ratatui::text::Line;
 
 use super::form::{Form, Row};
 use crate::composer::Composer;
+use crate::transcript::counts;
+
+/// The lines of what would be done. A diff may be long, so they are laid out once for a width, not for each frame.
+#[derive(Debug, Default)]
+pub(crate) struct ActionLines(RefCell<Option<(usize, Rc<Vec<Line<'static>>>)>>);
+
+impl ActionLines {
+    pub(crate) fn lines(&self, columns: usize, lay_out: impl FnOnce() -> Vec<Line<'static>>) -> Rc<Vec<Line<'static>>> {
+        let mut known = self.0.borrow_mut();
+        if let Some((width, lines)) = known.as_ref()
+            && *width == columns
+        {
+            return lines.clone();
+        }
+        let lines = Rc::new(lay_out());
+        *known = Some((columns, lines.clone()));
+        lines
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct Dialog {
@@ -23,6 +47,9 @@ pub(crate) struct Dialog {
     pub(crate) edited: Option<String>,
     /// The user's edit of the file, as a unified diff.
     pub(crate) edited_diff: Option<String>,
+    pub(crate) action: ActionLines,
+    /// How many lines the change adds and removes.
+    pub(crate) counts: (usize, usize),
     /// Whether the user chose the option. A preselected option must not be sent with a comment.
     is_selected: bool,
     /// The dialog opened just now and nobody can have read it: a key was meant for something else.
@@ -37,6 +64,7 @@ impl Dialog {
     /// Without the options that only an owner may choose, unless this user is one.
     pub(super) fn new(mut question: Question, me: &ClientRef, is_typing: bool) -> Self {
         question.options.retain(|choice| choice.is_open_to(me));
+        question.options.sort_by_key(|choice| order(choice.kind));
         let form = Form::of(&question);
         let chosen = (!is_typing).then(|| if form.is_some() { 0 } else { allows(&question).unwrap_or(0) });
         let mut dialog = Self {
@@ -48,11 +76,14 @@ impl Dialog {
             form,
             edited: None,
             edited_diff: None,
+            action: ActionLines::default(),
+            counts: (0, 0),
             is_selected: false,
             is_fresh: true,
             ignores_letters: is_typing,
             is_answered: false,
         };
+        dialog.count_lines();
         if !is_typing {
             dialog.open_comment();
         }
@@ -168,8 +199,14 @@ impl Dialog {
         }
     }
 
+    fn count_lines(&mut self) {
+        let Details::FileEdit { diff, .. } = &self.question.details else { return };
+        self.counts = counts(self.edited_diff.as_deref().or(diff.as_deref()).into_iter());
+    }
+
     /// Applies the user's edit of the command or the file: the question is asked again with it.
     pub(super) fn edit(&mut self, text: String) {
+        self.action = ActionLines::default();
         self.edited = Some(text).filter(|text| Some(text) != self.original().as_ref());
         self.edited_diff = match (&self.question.details, &self.edited) {
             (Details::FileEdit { file_path, before, .. }, Some(edited)) => {
@@ -177,6 +214,7 @@ impl Dialog {
             }
             _ => None,
         };
+        self.count_lines();
         // A rule is about the agent's original call, so an edited answer with such an option would be refused.
         let fits = |choice: &&Choice| self.edited.is_none() || choice.kind != ChoiceKind::AllowAlways;
         let options: Vec<Choice> = self.options.iter().filter(fits).cloned().collect();
@@ -191,12 +229,24 @@ impl Dialog {
     }
 }
 
+/// The same order for every agent: first what allows least, at the end the plain denial.
+fn order(kind: ChoiceKind) -> u8 {
+    match kind {
+        ChoiceKind::AllowOnce => 0,
+        ChoiceKind::AllowAlways => 1,
+        ChoiceKind::RejectAlways => 2,
+        ChoiceKind::RejectOnce => 3,
+    }
+}
+
 /// The option that allows just this once, or else one that allows for longer.
 pub(super) fn allows(question: &Question) -> Option<usize> {
     let once = question.options.iter().position(|choice| choice.kind == ChoiceKind::AllowOnce);
     once.or_else(|| question.options.iter().position(|choice| choice.kind.allows()))
 }
 
+/// The option that denies just this once, or else one that denies for longer.
 pub(super) fn rejects(question: &Question) -> Option<usize> {
-    question.options.iter().position(|choice| choice.kind.rejects())
+    let once = question.options.iter().position(|choice| choice.kind == ChoiceKind::RejectOnce);
+    once.or_else(|| question.options.iter().position(|choice| choice.kind.rejects()))
 }

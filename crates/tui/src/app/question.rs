@@ -12,9 +12,6 @@ use crate::effect::{Edited, Effect};
 use crate::keys::Action;
 use crate::view::Layout;
 
-/// How many lines of the details a page is.
-const PAGE: usize = 5;
-
 #[derive(Debug, Default)]
 pub(crate) struct Questions {
     pub(crate) shown: Option<Dialog>,
@@ -135,7 +132,7 @@ pub(super) fn pressed(model: &mut Model, layout: &Layout, action: Action) -> Opt
     if let Some(effects) = pressed_in_any(model, layout, action) {
         return Some(effects);
     }
-    let hidden = layout.hidden_details();
+    let (hidden, page) = (layout.hidden_details(), layout.details_page());
     let dialog = model.questions.shown.as_mut()?;
     match action {
         Action::Complete => dialog.begin_comment(),
@@ -148,7 +145,7 @@ pub(super) fn pressed(model: &mut Model, layout: &Layout, action: Action) -> Opt
         Action::Send => return Some(answer_chosen(dialog)),
         Action::Editor => return Some(edit(dialog)),
         Action::PageUp | Action::PageDown if hidden > 0 => {
-            scrolled(&mut dialog.top, action, PAGE, hidden);
+            scrolled(&mut dialog.top, action, page, hidden);
         }
         // Scrolling, folding and leaving work as ever; nothing else is typed now.
         Action::Newline | Action::Erase(_) => {}

@@ -13,6 +13,7 @@ use super::*;
 use crate::effect::ScreenExit;
 use crate::history::History;
 use crate::host::{ClipboardContent, JoinAddress, ResumableSession, ShareRequest};
+use crate::preferences::Colours;
 
 /// The client at this screen.
 fn me() -> ClientRef {
@@ -27,7 +28,7 @@ struct Screen {
 
 impl Screen {
     fn new(agent: AgentType) -> Self {
-        let mut model = Model::new(me(), "~/shop".to_owned(), Theme::new(true));
+        let mut model = Model::new(me(), "~/shop".to_owned(), Theme::new(Colours::Sixteen));
         model.session.is_host = true;
         let layout = Layout::new(&model, Size::new(80, 24));
         let mut screen = Self { model, layout, seq: 0 };
@@ -124,7 +125,7 @@ fn keys_come_to_effects() {
     check("/share off<enter>", &[remembered("/share off"), Effect::Share(ShareRequest::Off)], "");
     check("/share 4100<enter>", &[remembered("/share 4100"), Effect::Share(ShareRequest::On { port: Some(4100) })], "");
     check("/share of<enter>", &[remembered("/share off"), Effect::Share(ShareRequest::Off)], "");
-    check("/mode autoe<enter>", &[remembered("/mode autoEdit"), Effect::SetMode("autoEdit".to_owned())], "");
+    check("/mode auto-e<enter>", &[remembered("/mode auto-edit"), Effect::SetMode("auto-edit".to_owned())], "");
     check("/new<enter>", &[remembered("/new"), Effect::Leave(ScreenExit::NewSession)], "");
     check("/quit<enter>", &[remembered("/quit"), Effect::Leave(ScreenExit::Quit)], "");
     check("/qui<enter>", &[remembered("/quit"), Effect::Leave(ScreenExit::Quit)], "");

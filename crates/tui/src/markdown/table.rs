@@ -130,7 +130,8 @@ mod tests {
     #[test]
     fn nothing_of_it_is_wider_than_the_screen() {
         for columns in 4..90 {
-            let lines = crate::markdown::lines(TABLE, columns, crate::theme::Theme::new(false));
+            let lines =
+                crate::markdown::lines(TABLE, columns, crate::theme::Theme::new(crate::preferences::Colours::None));
             let wide = lines.iter().find(|line| line.width() > columns);
             assert_eq!(wide, None, "{columns}");
         }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::Play;
 use crate::effect::Effect;
 use crate::msg::Msg;
+use crate::preferences::Colours;
 use crate::theme::Theme;
 
 fn piece(text: &str) -> Value {
@@ -63,6 +64,81 @@ fn a_request_to_the_model_is_no_news() {
     }
     let screen = play.screen();
     assert!(screen.contains("· compacting") && !screen.contains("requesting"), "{screen}");
+}
+
+#[test]
+fn words_of_a_protocol_are_no_news() {
+    let mut play = Play::new(60, 20);
+    for (subtype, message) in [("attachment", "date"), ("note", "auto_mode_exit"), ("title", "About the bug")] {
+        play.tell(&json!({ "type": "system", "subtype": subtype, "message": message }));
+    }
+    play.tell(&json!({ "type": "system", "subtype": "note", "message": "read AGENTS_2.md" }));
+    let screen = play.screen();
+    assert_eq!(screen.matches('·').count(), 1 + screen.matches("app (main) ·").count(), "{screen}");
+    assert!(screen.contains("· read AGENTS_2.md"), "{screen}");
+}
+
+#[test]
+fn modes_that_are_turned_through_are_one_line() {
+    let mut play = Play::new(60, 20);
+    for mode in ["autoEdit", "plan", "ask"] {
+        play.tell(&json!({ "type": "modeChanged", "mode": mode, "by": play.model.session.me }));
+    }
+    play.tell(&json!({ "type": "textChunk", "content": "well" }));
+    play.tell(&json!({ "type": "modeChanged", "mode": "autoEdit", "by": play.model.session.me }));
+    let screen = play.screen();
+    assert_eq!(screen.matches("mode changed to").count(), 2, "{screen}");
+    assert!(screen.contains("mode changed to ask\n") && screen.contains("mode changed to auto-edit\n"), "{screen}");
+}
+
+#[test]
+fn a_conversation_that_goes_on_is_marked() {
+    super::screens::check("state_resumed", 16, |play| {
+        let start = json!({ "type": "sessionStarted", "agentType": "builtin" });
+        play.tell(&start);
+        play.tell(&json!({ "type": "userMessage", "content": "hello" }));
+        play.tell(&json!({ "type": "sessionEnded", "reason": "completed" }));
+        play.tell(&start);
+        play.tell(&json!({ "type": "userMessage", "content": "and now?" }));
+        play.tell(&json!({ "type": "system", "subtype": "forked", "message": "forked from session 7f3a" }));
+        play.tell(&start);
+    });
+    let mut play = Play::new(60, 20);
+    play.tell(&json!({ "type": "sessionStarted", "agentType": "builtin" }));
+    assert!(!play.screen().contains("resumed"), "it begins:\n{}", play.screen());
+}
+
+#[test]
+fn tools_are_named_with_their_targets() {
+    super::screens::check("state_tool_lines", 40, |play| {
+        play.tell(
+            &json!({ "type": "sessionStarted", "agentType": "codex", "config": { "workingDirectory": "/work" } }),
+        );
+        let mut number = 0;
+        let mut call = |kind: &str, name: &str, title: &str, arguments: Value, result: &str| {
+            number += 1;
+            let id = format!("t{number}");
+            play.tell(&json!({ "type": "toolStarted", "toolId": id, "toolName": name, "toolKind": kind, "title": title, "arguments": arguments }));
+            if kind == "edit" {
+                for file in ["/work/src/main.rs", "/work/src/lib.rs"] {
+                    let diff = format!("--- a{file}\n+++ b{file}\n@@ -1,2 +1,3 @@\n a\n-b\n+c\n+d\n");
+                    play.tell(&json!({ "type": "fileChanged", "filePath": file, "changeType": "modified", "diff": diff, "toolId": id }));
+                }
+            }
+            play.tell(&json!({ "type": "toolCompleted", "toolId": id, "success": true, "outcome": "completed", "result": result }));
+        };
+        call(
+            "shell",
+            "Bash",
+            "for",
+            json!({ "command": "for file in *\ndo\n  cat $file\n  echo done\n  sleep 1\ndone" }),
+            "",
+        );
+        call("read", "Read", "Read /work/src/main.rs", json!({ "file_path": "/work/src/main.rs" }), "a\nb\n");
+        call("search", "Grep", "Grep fn main", json!({ "pattern": "fn main", "path": "/work/src" }), "");
+        call("edit", "apply_patch", "Edit /work/src/main.rs and one more file", json!({}), "");
+        call("mcp", "mcp__tiny__echo", "echo (tiny)", json!({}), "hi");
+    });
 }
 
 #[test]
@@ -170,7 +246,7 @@ fn a_thought_begins_with_what_it_is_about() {
 #[test]
 fn everybody_but_this_screen_is_named() {
     let mut play = Play::new(60, 24);
-    play.model.theme = Theme::new(false);
+    play.model.theme = Theme::new(Colours::None);
     let prompt = |from: &Value| json!({ "type": "userMessage", "content": "fix it", "from": from });
     let terminal = |id: &str| json!({ "client": "terminal", "door": "terminal", "clientId": id });
     play.tell(&prompt(&terminal("me")));

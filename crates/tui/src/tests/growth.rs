@@ -2,9 +2,11 @@
 
 use ratatui::text::Line;
 
-use crate::clean::{clean, printed};
+use crate::ansi::printed;
+use crate::clean::clean;
 use crate::complete::{Item, first_path, matching, wanted};
 use crate::composer::Composer;
+use crate::preferences::Colours;
 use crate::theme::Theme;
 use crate::{highlight, markdown, wrap};
 
@@ -69,13 +71,13 @@ fn each(read: impl Fn(&str)) {
 #[test]
 fn text_of_others_is_wrapped_and_cleaned_in_linear_time() {
     each(|text| drop(clean(text)));
-    each(|text| drop(printed(text)));
+    each(|text| drop(printed(text, Theme::new(Colours::Sixteen))));
     each(|text| drop(wrap::wrap(Line::raw(clean(text)), 80, 2)));
 }
 
 #[test]
 fn code_is_coloured_in_linear_time() {
-    let theme = Theme::new(true);
+    let theme = Theme::new(Colours::Sixteen);
     for language in ["rust", "python", "json", "sh", "html", "sql", "diff"] {
         each(|text| assert!(!highlight::lines(text, language, theme).is_empty()));
     }
@@ -83,7 +85,7 @@ fn code_is_coloured_in_linear_time() {
 
 #[test]
 fn markdown_is_read_in_linear_time() {
-    each(|text| drop(markdown::lines(text, 80, Theme::new(true))));
+    each(|text| drop(markdown::lines(text, 80, Theme::new(Colours::Sixteen))));
 }
 
 #[test]

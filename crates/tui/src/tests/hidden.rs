@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::Play;
 use super::screens::{asked, said};
 use crate::markdown;
+use crate::preferences::Colours;
 use crate::theme::Theme;
 
 /// The screen without frames, blanks and line ends: what is there, wherever it was wrapped.
@@ -175,7 +176,7 @@ fn markdown_leaves_nothing_out() {
         ("a &#x202e; &ZeroWidthSpace; \u{202e}b", vec!["a \\u202e \\u200b \\u202eb"]),
         ("one\r\ntwo\rthree", vec!["one", "two␍three"]),
     ] {
-        let lines = markdown::lines(text, 60, Theme::new(false));
+        let lines = markdown::lines(text, 60, Theme::new(Colours::None));
         let shown: Vec<String> = lines.iter().map(ToString::to_string).collect();
         let shown = shown.join("\n");
         for part in expected {
@@ -248,7 +249,7 @@ fn pieces() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn every_letter_of_markdown_is_shown(text in pieces()) {
-        let lines = markdown::lines(&text, 40, Theme::new(false));
+        let lines = markdown::lines(&text, 40, Theme::new(Colours::None));
         let shown: String = lines.iter().map(ToString::to_string).collect();
         // Marks have letters of their own: `\u202e`.
         let marks = |letter: char| text.matches('\u{202e}').count() * "\\u202e".matches(letter).count()

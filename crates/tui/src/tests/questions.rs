@@ -18,9 +18,9 @@ fn several_questions_are_turned_through() {
     let mut play = Play::new(80, 20);
     play.tell(&asked("one", "ls"));
     play.tell(&asked("two", "make"));
-    assert!(play.screen().contains("1 of 2 · Run ls"), "{}", play.screen());
+    assert!(play.screen().contains("1 of 2 · Allow the agent to run ls?"), "{}", play.screen());
     play.press(KeyCode::Left);
-    assert!(play.screen().contains("2 of 2 · Run make"), "{}", play.screen());
+    assert!(play.screen().contains("2 of 2 · Allow the agent to run make?"), "{}", play.screen());
     let effects = play.press(KeyCode::Char('d'));
     assert!(
         matches!(&effects[..], [Effect::Decide(decide)] if decide.question_id == "two".into() && decide.option_id == "cancel".into()),
@@ -171,7 +171,10 @@ fn a_long_list_of_questions_goes_with_the_one_that_is_shown() {
         }
         for number in 1..=12 {
             let screen = play.screen();
-            assert!(screen.contains(&format!("┌ {number} of 12 · Run make {number} ")), "{rows} rows:\n{screen}");
+            assert!(
+                screen.contains(&format!("┌ {number} of 12 · Allow the agent to run make {number}? ")),
+                "{rows} rows:\n{screen}"
+            );
             if screen.contains('›') || screen.contains(" of 12 ──") {
                 assert!(screen.contains(&format!("│› {number} Run make {number} ")), "{rows} rows:\n{screen}");
             }
@@ -208,7 +211,7 @@ fn questions_that_wait_are_listed_and_kept_as_they_were_left() {
     play.write("1");
     assert!(play.screen().contains("part 2 of 3"), "{}", play.screen());
     play.on(alt('5'));
-    assert!(play.screen().contains("5 of 6 · Run cargo test --package 5"), "{}", play.screen());
+    assert!(play.screen().contains("5 of 6 · Allow the agent to run cargo test --package 5?"), "{}", play.screen());
     play.on(alt('9'));
     play.on(alt('2'));
     assert!(play.screen().contains("part 2 of 3"), "{}", play.screen());
@@ -216,7 +219,7 @@ fn questions_that_wait_are_listed_and_kept_as_they_were_left() {
     assert!(play.screen().contains("1. Red ✓"), "{}", play.screen());
     // Before the first part is the question before.
     play.press(KeyCode::Left);
-    assert!(play.screen().contains("1 of 6 · Run ls"), "{}", play.screen());
+    assert!(play.screen().contains("1 of 6 · Allow the agent to run ls?"), "{}", play.screen());
     play.tell(&settled("one", &json!({ "client": "phone", "door": "a2a", "clientId": "x" })));
     assert!(play.screen().contains("1 of 5") && play.screen().contains("1. Red ✓"), "{}", play.screen());
 }
@@ -269,6 +272,83 @@ fn what_is_asked_about_can_be_long() {
 }
 
 #[test]
+fn a_question_says_who_asks_and_why() {
+    let start = json!({ "type": "sessionStarted", "agentType": "codex", "config": { "workingDirectory": "/work" } });
+    check("asked_with_reason", 16, |play| {
+        play.tell(&start);
+        let mut question = asked("q", "npm install");
+        question["reason"] = "command failed; retry without sandbox?".into();
+        // In another order than that of other agents.
+        let options = question["options"].as_array_mut().unwrap();
+        options.reverse();
+        options.insert(1, json!({ "id": "cancel_always", "name": "Always deny", "kind": "rejectAlways" }));
+        play.tell(&question);
+    });
+    let mut play = Play::new(80, 20);
+    play.tell(&start);
+    let mut question = asked("q", "ls");
+    question["title"] = "Edit /work/src/main.rs and 2 more files".into();
+    question["details"] = json!({ "type": "fileEdit", "filePath": "/work/src/main.rs", "before": "a", "diff": "@@ -1 +1,2 @@\n-a\n+b\n+c\n" });
+    play.tell(&question);
+    assert!(
+        play.screen().contains("┌ Allow Codex to edit src/main.rs and 2 more files? (+2 −1) ─"),
+        "{}",
+        play.screen()
+    );
+    // A long reason must not push the command out of sight.
+    let mut question = asked("r", "touch /tmp/x");
+    question["reason"] = "because it is so\n".repeat(30).into();
+    let mut play = Play::new(80, 20);
+    play.tell(&question);
+    assert!(play.screen().contains("│touch /tmp/x"), "{}", play.screen());
+}
+
+#[test]
+fn escape_denies_once_where_an_agent_also_offers_to_deny_for_good() {
+    let mut play = Play::new(80, 20);
+    let mut question = asked("q", "ls");
+    let always = json!({ "id": "cancel_always", "name": "Always deny", "kind": "rejectAlways" });
+    question["options"].as_array_mut().unwrap().insert(0, always);
+    play.tell(&question);
+    assert_eq!(sent(&play.press(KeyCode::Esc))["optionId"], "cancel");
+}
+
+#[test]
+fn options_say_what_the_agent_says_about_them() {
+    check("form_described", 16, |play| {
+        let mut asked = form("f");
+        asked["details"]["questions"][0]["descriptions"] =
+            json!(["warm, and seen from far away by everybody who looks", ""]);
+        play.tell(&asked);
+    });
+}
+
+#[test]
+fn a_long_diff_is_as_high_as_the_screen_and_read_by_pages() {
+    let diff: String = (1..=60).map(|number| format!("+line {number}\n")).collect();
+    let mut question = asked("q", "ls");
+    question["details"] =
+        json!({ "type": "fileEdit", "filePath": "a.txt", "diff": format!("@@ -0,0 +1,60 @@\n{diff}") });
+    let mut play = Play::new(80, 30);
+    play.tell(&question);
+    let last = |play: &Play| {
+        let lines = |screen: &str| {
+            screen
+                .lines()
+                .filter_map(|line| line.split_once("+line ")?.1.split(' ').next()?.parse::<u32>().ok())
+                .collect::<Vec<_>>()
+        };
+        *lines(&play.screen()).last().unwrap()
+    };
+    let page = last(&play);
+    assert!(page >= 18, "{page} lines:\n{}", play.screen());
+    play.press(KeyCode::PageDown);
+    assert!((2 * page - 2..=2 * page).contains(&last(&play)), "{}", play.screen());
+    (0..3).for_each(|_| drop(play.press(KeyCode::PageDown)));
+    assert_eq!(last(&play), 60, "{}", play.screen());
+}
+
+#[test]
 fn a_question_of_a_sub_agent_says_so() {
     let mut play = Play::new(80, 20);
     let tool = |id: &str, parent: Option<&str>, title: &str| {
@@ -284,7 +364,7 @@ fn a_question_of_a_sub_agent_says_so() {
     question["toolId"] = "inner".into();
     play.tell(&question);
     assert!(play.screen().contains("for the sub-agent: look into the tests"), "{}", play.screen());
-    assert!(play.screen().contains("\n  ? Task ls"), "{}", play.screen());
+    assert!(play.screen().contains("\n  ? Agent ls"), "{}", play.screen());
 }
 
 #[test]
@@ -301,7 +381,7 @@ fn a_key_that_was_meant_for_a_question_that_is_gone_answers_no_other() {
             }
             play.tell(&asked("two", "rm -rf build"));
             play.tell_now(&settled("one", &phone));
-            assert!(play.screen().contains("Run rm -rf build"), "{}", play.screen());
+            assert!(play.screen().contains("to run rm -rf build?"), "{}", play.screen());
             assert_eq!(play.press(key), [], "{key}");
         }
     }

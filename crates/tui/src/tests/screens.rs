@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::Play;
 use crate::effect::Effect;
 use crate::msg::Msg;
+use crate::preferences::Colours;
 use crate::theme::Theme;
 use crate::transcript::Scroll;
 
@@ -374,7 +375,7 @@ fn what_went_wrong_is_told_once() {
 #[test]
 fn without_colours_there_are_none() {
     let mut play = Play::new(80, 30);
-    play.model.theme = Theme::new(false);
+    play.model.theme = Theme::new(Colours::None);
     many(&mut play);
     play.tell(
         &json!({ "type": "fileChanged", "filePath": "a", "changeType": "modified", "diff": "@@ -1 +1 @@\n-a\n+b\n" }),

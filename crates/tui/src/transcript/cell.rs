@@ -1,10 +1,13 @@
 //! The cells of a transcript.
 
+use std::sync::Arc;
+
 use multitap_event::{
     AgentError, ClientRef, Door, FileChange, Question, Retry, Ruling, SessionEnd, TodoList, ToolCompleted,
     ToolProgress, ToolStarted, TurnEnd,
 };
 
+use super::label::ToolLabel;
 use crate::clean::clean_line;
 
 /// Maximum size of the output of a tool in memory. The log has all of it.
@@ -16,7 +19,8 @@ pub(crate) enum Cell {
         text: String,
         /// The client, if it is not this one.
         from: Option<ClientRef>,
-        images: usize,
+        /// What each picture is, in words.
+        images: Vec<String>,
         nested: bool,
     },
     Text {
@@ -25,7 +29,10 @@ pub(crate) enum Cell {
         nested: bool,
     },
     Tool(Box<ToolCell>),
-    Changed(Box<FileChange>),
+    Changed {
+        change: Box<FileChange>,
+        folder: Option<Arc<str>>,
+    },
     Answered {
         ruling: Box<Ruling>,
         question: Option<Box<Question>>,
@@ -37,6 +44,13 @@ pub(crate) enum Cell {
     TurnEnd(Box<TurnEnd>),
     Ended(Box<SessionEnd>),
     Note(String),
+    /// The approval mode changed. Consecutive changes are one line.
+    Mode {
+        word: String,
+        by: Option<ClientRef>,
+    },
+    /// A line across the screen: from here on the conversation is another one.
+    Marker(String),
     Withdrawn {
         by: Option<ClientRef>,
         begins: Option<String>,
@@ -75,6 +89,14 @@ impl Cell {
 pub(crate) struct ToolCell {
     pub(crate) call: ToolStarted,
     pub(crate) run: ToolRun,
+    /// The folder of the session, as agents name it.
+    pub(crate) folder: Option<Arc<str>>,
+}
+
+impl ToolCell {
+    pub(super) fn label(&self) -> ToolLabel {
+        ToolLabel::of(&self.call, &self.run.changes, self.folder.as_deref())
+    }
 }
 
 #[derive(Debug, Default)]
@@ -82,7 +104,8 @@ pub(crate) struct ToolRun {
     pub(crate) output: String,
     pub(crate) message: Option<String>,
     pub(crate) asking: bool,
-    pub(crate) change: Option<FileChange>,
+    /// One for each file.
+    pub(crate) changes: Vec<FileChange>,
     pub(crate) end: Option<ToolCompleted>,
 }
 
@@ -105,6 +128,14 @@ impl ToolRun {
         }
     }
 
+    /// Adds a change, or replaces an earlier one of the same file.
+    pub(super) fn changed(&mut self, change: &FileChange) {
+        match self.changes.iter_mut().find(|earlier| earlier.file_path == change.file_path) {
+            Some(earlier) => earlier.clone_from(change),
+            None => self.changes.push(change.clone()),
+        }
+    }
+
     pub(super) fn ended(&mut self, done: &ToolCompleted) {
         self.end = Some(done.clone());
         self.asking = false;
@@ -115,7 +146,7 @@ impl ToolRun {
         self.print(&rest.output);
         self.message = rest.message.or(self.message.take());
         self.asking |= rest.asking;
-        self.change = rest.change.or(self.change.take());
+        rest.changes.iter().for_each(|change| self.changed(change));
         if let Some(done) = &rest.end {
             self.ended(done);
         }

@@ -1,19 +1,25 @@
 //! Cells to lines, except for the texts of agents. Pure.
 
 use multitap_event::{
-    ChoiceKind, FileChange, Question, Ruling, Severity, TodoStatus, ToolKind, ToolOutcome, TurnEnd, TurnStatus,
+    ChoiceKind, FileChange, FileChangeType, Question, Ruling, Severity, TodoStatus, ToolKind, ToolOutcome, TurnEnd,
+    TurnStatus,
 };
-use ratatui::style::Style;
+use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use super::cell::{self, Cell, ToolCell};
-use crate::clean::{clean, clean_line, printed};
+use super::label::{self, ToolLabel};
+use crate::ansi::printed;
+use crate::clean::{clean, clean_line};
+use crate::diff::diff_lines;
 use crate::number;
 use crate::theme::Theme;
 use crate::wrap::wrap;
 
 const OUTPUT_LINES: usize = 12;
 const DIFF_LINES: usize = 40;
+/// Lines of a command that are shown in the line of its call.
+const COMMAND_LINES: usize = 3;
 
 /// The lines of a cell, with an empty line before it where it begins something.
 pub(super) fn lines(cell: &Cell, columns: usize, unfolded: bool, theme: Theme) -> Vec<Line<'static>> {
@@ -41,18 +47,18 @@ impl Draw {
                 let mut first = vec![Span::styled("> ", theme.user())];
                 // Without colours the name ends at the colon.
                 first.extend(from.as_ref().map(|from| Span::styled(format!("{}: ", cell::who(from)), theme.accent())));
-                let text = clean(text) + &number::images(*images);
                 let indent = indent(*nested);
                 let draw = Draw { columns: columns.saturating_sub(indent), ..draw };
-                let lines = std::iter::once(Line::default()).chain(draw.block(&first, &text, Style::new()));
-                lines.map(|line| indented(line, indent)).collect()
+                let lines = std::iter::once(Line::default()).chain(draw.block(&first, &clean(text), Style::new()));
+                let pictures = images.iter().map(|image| Line::styled(format!("  {image}"), theme.quiet()));
+                lines.chain(pictures).map(|line| indented(line, indent)).collect()
             }
             Cell::Tool(tool) => {
                 let indent = indent(tool.call.parent_tool_id.is_some());
                 let draw = Draw { columns: columns.saturating_sub(indent), ..draw };
                 draw.tool(tool).into_iter().map(|line| indented(line, indent)).collect()
             }
-            Cell::Changed(change) => draw.change(change),
+            Cell::Changed { change, folder } => draw.change(change, folder.as_deref()),
             Cell::Answered { ruling, question, own } => draw.answered(ruling, question.as_deref(), *own),
             Cell::Plan(list) => {
                 let mut lines = vec![Line::default(), Line::styled("Plan", theme.heading())];
@@ -87,6 +93,11 @@ impl Draw {
                 draw.marked("■ ", theme.quiet(), &why, theme.quiet())
             }
             Cell::Note(words) => draw.marked("· ", theme.quiet(), words, theme.quiet()),
+            Cell::Mode { word, by } => {
+                let words = cell::changed("mode", &clean_line(word), by.as_ref());
+                draw.marked("· ", theme.mode(word), &words, theme.quiet())
+            }
+            Cell::Marker(words) => vec![Line::default(), draw.rule(&clean_line(words), theme.quiet())],
             Cell::Withdrawn { by, begins } => {
                 let words = cell::withdrawn(by.as_ref(), begins.as_deref());
                 draw.marked("· ", theme.quiet(), &words, theme.quiet())
@@ -137,9 +148,7 @@ impl Draw {
         let cut: usize = all[hidden..].iter().zip(&shown).map(|(line, shown)| line.len() - shown.len()).sum();
         let hidden = hidden + cut.div_ceil(self.columns.max(1));
         let columns = self.columns.saturating_sub(2);
-        let text = printed(&shown.join("\n"));
-        let lines =
-            text.split('\n').flat_map(|line| wrap(Line::styled(line.to_owned(), self.theme.quiet()), columns, 0));
+        let lines = printed(&shown.join("\n"), self.theme).into_iter().flat_map(|line| wrap(line, columns, 0));
         let lines = self.folded(lines.collect(), OUTPUT_LINES, hidden);
         lines.into_iter().map(|line| indented(line, 2)).collect()
     }
@@ -165,17 +174,19 @@ impl Draw {
             Some(ToolOutcome::Failed) => ("✗ ", theme.bad()),
             Some(ToolOutcome::Denied | ToolOutcome::Cancelled) => ("⊘ ", theme.quiet()),
         };
-        let name = &tool.call.tool_name;
-        let words = match tool.call.title.as_deref().unwrap_or_default() {
-            "" => name.clone(),
-            // The name is not shown twice.
-            title if title.starts_with(name.as_str()) => title.to_owned(),
-            title => format!("{name} {title}"),
-        };
+        let (changes, folder) = (&tool.run.changes, tool.folder.as_deref());
         let mut lines = vec![Line::default()];
-        lines.extend(self.marked(sign, style, &words, Style::new()));
-        if let Some(change) = &tool.run.change {
-            lines.extend(self.diff(change));
+        lines.extend(self.named(Span::styled(sign, style), &tool.label(), changes, self.read_count(tool)));
+        if !changes.is_empty() {
+            for change in changes {
+                if changes.len() > 1 {
+                    let name = clean_line(label::relative(&change.file_path, folder));
+                    let spans =
+                        std::iter::once(Span::raw(format!("  {name}"))).chain(self.counts([change].into_iter()));
+                    lines.extend(wrap(Line::from_iter(spans), self.columns, 4));
+                }
+                lines.extend(self.diff(change));
+            }
             return lines;
         }
         let result = self.result(tool);
@@ -183,6 +194,65 @@ impl Draw {
             lines.extend(self.output(result.trim_end()));
         }
         lines
+    }
+
+    /// The line of a tool call: a sign, what is done, to what, and how many lines that changes.
+    fn named(
+        self,
+        sign: Span<'static>,
+        label: &ToolLabel,
+        changes: &[FileChange],
+        note: Option<String>,
+    ) -> Vec<Line<'static>> {
+        let first = [sign, Span::styled(clean_line(&label.verb), Style::new().add_modifier(Modifier::BOLD))];
+        let target = clean(&label.target);
+        let mut shown: Vec<&str> = target.split('\n').collect();
+        let hidden = if self.unfolded { 0 } else { shown.len().saturating_sub(COMMAND_LINES) };
+        // A mark for one hidden line takes as much room as the line.
+        if hidden > 1 {
+            shown.truncate(COMMAND_LINES);
+        }
+        let most = if self.unfolded { usize::MAX } else { COMMAND_LINES * self.columns.max(1) };
+        let shown: Vec<&str> = shown.into_iter().map(|line| head(line, most)).collect();
+        let cut = shown.iter().map(|line| line.len()).sum::<usize>() + shown.len() - 1 < target.len();
+        let shown = match shown.join("\n") {
+            text if text.is_empty() => text,
+            text => format!(" {text}"),
+        };
+        let mut lines = self.block(&first, &shown, Style::new());
+        if hidden > 1 {
+            lines.push(Line::styled(format!("  … {hidden} more lines (Ctrl+O)"), self.theme.quiet()));
+        } else if cut {
+            lines.push(Line::styled("  … (Ctrl+O)", self.theme.quiet()));
+        }
+        let more = self.counts(changes.iter()).chain(note.map(|note| Span::styled(note, self.theme.quiet())));
+        match lines.pop() {
+            Some(mut last) => {
+                last.spans.extend(more);
+                lines.extend(wrap(last, self.columns, 2));
+            }
+            None => lines.push(Line::from_iter(more)),
+        }
+        lines
+    }
+
+    /// ` +3 −1`: the numbers of lines that changes add and remove.
+    fn counts<'a>(self, changes: impl Iterator<Item = &'a FileChange>) -> impl Iterator<Item = Span<'static>> {
+        let (added, removed) = label::counts(changes.filter_map(|change| change.diff.as_deref()));
+        let span = |sign, count: usize, style| (count > 0).then(|| Span::styled(format!(" {sign}{count}"), style));
+        [span('+', added, self.theme.good()), span('−', removed, self.theme.bad())].into_iter().flatten()
+    }
+
+    /// How many lines a tool read or found; they are folded.
+    fn read_count(self, tool: &ToolCell) -> Option<String> {
+        let end = tool.run.end.as_ref().filter(|end| end.error.is_none())?;
+        let reads = matches!(tool.call.tool_kind, ToolKind::Read | ToolKind::Search) && !self.unfolded;
+        let text = end.result.as_ref().filter(|_| reads)?.as_str()?;
+        Some(match text.trim_end().lines().count() {
+            0 => " (nothing)".to_owned(),
+            1 => " (1 line)".to_owned(),
+            count => format!(" ({count} lines)"),
+        })
     }
 
     fn result(self, tool: &ToolCell) -> String {
@@ -206,9 +276,17 @@ impl Draw {
         }
     }
 
-    fn change(self, change: &FileChange) -> Vec<Line<'static>> {
+    fn change(self, change: &FileChange, folder: Option<&str>) -> Vec<Line<'static>> {
+        let target = label::relative(&change.file_path, folder).to_owned();
+        let verb = match change.change_type {
+            FileChangeType::Created => "Write",
+            FileChangeType::Modified => "Edit",
+            FileChangeType::Deleted => "Delete",
+        };
+        let label = ToolLabel { verb: verb.to_owned(), target: clean_line(&target), file: None };
         let mut lines = vec![Line::default()];
-        lines.extend(self.marked("● ", self.theme.accent(), &clean_line(&change.file_path), Style::new()));
+        let sign = Span::styled("● ", self.theme.accent());
+        lines.extend(self.named(sign, &label, std::slice::from_ref(change), None));
         lines.extend(self.diff(change));
         lines
     }
@@ -216,6 +294,13 @@ impl Draw {
     fn diff(self, change: &FileChange) -> Vec<Line<'static>> {
         let Some(diff) = &change.diff else { return Vec::new() };
         diff_lines(diff, &change.file_path, self.columns, (!self.unfolded).then_some(DIFF_LINES), self.theme)
+    }
+
+    /// A line across the screen, with words at its beginning.
+    fn rule(self, words: &str, style: Style) -> Line<'static> {
+        let words = if words.is_empty() { String::new() } else { format!("── {words} ") };
+        let rest = self.columns.min(72).saturating_sub(crate::wrap::width(&words));
+        Line::styled(format!("{words}{}", "─".repeat(rest)), style)
     }
 
     fn turn_end(self, end: &TurnEnd) -> Vec<Line<'static>> {
@@ -231,14 +316,17 @@ impl Draw {
         parts.extend(end.duration_ms.map(number::time));
         parts.extend(end.usage.map(|usage| format!("{} tokens", number::tokens(usage.total_tokens))));
         parts.extend(end.cost_usd.filter(|cost| *cost > 0.0).map(number::cost));
-        let words = if parts.is_empty() { String::new() } else { format!("── {} ", parts.join(" · ")) };
-        let rest = self.columns.min(72).saturating_sub(crate::wrap::width(&words));
-        let mut lines = vec![Line::default(), Line::styled(format!("{words}{}", "─".repeat(rest)), style)];
+        let mut lines = vec![Line::default(), self.rule(&parts.join(" · "), style)];
         if let Some(error) = &end.error {
             lines.extend(self.marked("✗ ", theme.bad(), error, theme.bad()));
         }
         lines
     }
+}
+
+/// The beginning of a line, of at most that many characters.
+fn head(line: &str, most: usize) -> &str {
+    line.char_indices().nth(most).map_or(line, |(end, _)| &line[..end])
 }
 
 /// The end of a line, of at most that many characters. A program may have overwritten the beginning.
@@ -258,7 +346,7 @@ fn by_kind(kind: ChoiceKind) -> &'static str {
 }
 
 /// The indentation of what a sub-agent does.
-fn indent(nested: bool) -> usize {
+pub(super) fn indent(nested: bool) -> usize {
     if nested { 2 } else { 0 }
 }
 
@@ -267,107 +355,4 @@ fn indented(mut line: Line<'static>, by: usize) -> Line<'static> {
         line.spans.insert(0, Span::raw(" ".repeat(by)));
     }
     line
-}
-
-/// A unified diff with line numbers. Every line is shown, except for a header that only names the file which the reader
-/// knows: a diff may change several files, or move one.
-pub(crate) fn diff_lines(
-    diff: &str,
-    path: &str,
-    columns: usize,
-    limit: Option<usize>,
-    theme: Theme,
-) -> Vec<Line<'static>> {
-    let mut lines = Vec::new();
-    let (mut old, mut new) = (0_u64, 0_u64);
-    // How many lines the hunk still has, as its header says.
-    let (mut old_left, mut new_left) = (0_u64, 0_u64);
-    let mut rest = diff.split_terminator('\n').peekable();
-    if let [Some(from), Some(to)] = [rest.clone().next(), rest.clone().nth(1)]
-        && names(from, "--- ", path)
-        && names(to, "+++ ", path)
-    {
-        rest.nth(1);
-    }
-    while let Some(raw) = rest.next() {
-        if let Some(head) = raw.strip_prefix("@@") {
-            let section = match numbers(head) {
-                Some((hunk, section)) => {
-                    ((old, old_left), (new, new_left)) = hunk;
-                    section
-                }
-                None => head,
-            };
-            let section = section.trim();
-            if !lines.is_empty() || !section.is_empty() {
-                let line = Line::styled(format!("      ⋮ {}", clean(section)).trim_end().to_owned(), theme.quiet());
-                lines.extend(wrap(line, columns, 8));
-            }
-            continue;
-        }
-        // Inside a hunk these are changed lines that begin with `-- ` or `++ `.
-        let is_outside = old_left == 0 && new_left == 0;
-        if is_outside
-            && raw.starts_with("--- ")
-            && let Some(to) = rest.next_if(|next| next.starts_with("+++ "))
-        {
-            for name in [raw, to] {
-                lines.extend(wrap(Line::styled(clean_line(name), theme.accent()), columns, 4));
-            }
-            continue;
-        }
-        if raw.trim_end() == "\\ No newline at end of file" {
-            continue;
-        }
-        let (number, style) = match raw.chars().next() {
-            Some('+') => {
-                new_left = new_left.saturating_sub(1);
-                (&mut new, theme.good())
-            }
-            Some('-') => {
-                old_left = old_left.saturating_sub(1);
-                (&mut old, theme.bad())
-            }
-            _ => {
-                (old_left, new_left) = (old_left.saturating_sub(1), new_left.saturating_sub(1));
-                old += 1;
-                (&mut new, theme.quiet())
-            }
-        };
-        let line =
-            Line::from(vec![Span::styled(format!("{number:>5} "), theme.quiet()), Span::styled(clean(raw), style)]);
-        *number += 1;
-        lines.extend(wrap(line, columns, 7));
-    }
-    if let Some(limit) = limit.filter(|limit| lines.len() > *limit) {
-        let hidden = lines.len() - limit;
-        lines.truncate(limit);
-        lines.push(Line::styled(format!("      … {hidden} more lines (Ctrl+O)"), theme.quiet()));
-    }
-    lines
-}
-
-/// Whether a header line of a diff names that file, or none.
-fn names(line: &str, sign: &str, path: &str) -> bool {
-    let Some(name) = line.strip_prefix(sign) else { return false };
-    let bare = name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name);
-    let (bare, path) = (bare.trim_start_matches('/'), path.trim_start_matches('/'));
-    let is_end_of_path = path.strip_suffix(bare).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'));
-    name == "/dev/null" || (!bare.is_empty() && is_end_of_path)
-}
-
-/// First line and number of lines, in the old and the new file.
-type Hunk = ((u64, u64), (u64, u64));
-
-/// The header of a hunk, ` -1,3 +1,4 @@ section`, and the section.
-fn numbers(head: &str) -> Option<(Hunk, &str)> {
-    let (numbers, section) = head.split_once("@@")?;
-    let mut parts = numbers.split_whitespace();
-    let mut next = |sign: char| {
-        let part = parts.next()?.strip_prefix(sign)?;
-        let (first, count) = part.split_once(',').unwrap_or((part, "1"));
-        Some((first.parse().ok()?, count.parse().ok()?))
-    };
-    let hunk = (next('-')?, next('+')?);
-    parts.next().is_none().then_some((hunk, section))
 }

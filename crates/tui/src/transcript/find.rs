@@ -75,7 +75,7 @@ fn has_words(lines: &[Line<'static>], at: usize, words: &str) -> bool {
 
 impl Cell {
     fn folds(&self) -> bool {
-        self.is_reasoning() || matches!(self, Self::Tool(_) | Self::Changed(_))
+        self.is_reasoning() || matches!(self, Self::Tool(_) | Self::Changed { .. })
     }
 
     /// Whether it has these words, which are in lower case.
@@ -95,17 +95,20 @@ impl Cell {
             Self::Note(text) => has(text),
             Self::Tool(tool) => {
                 let end = tool.run.end.as_ref();
-                has(&tool.call.tool_name)
-                    || tool.call.title.as_deref().is_some_and(has)
+                has(&tool.label().to_string())
                     || has(&tool.run.output)
-                    || tool.run.change.as_ref().and_then(|change| change.diff.as_deref()).is_some_and(has)
+                    || tool
+                        .run
+                        .changes
+                        .iter()
+                        .any(|change| has(&change.file_path) || change.diff.as_deref().is_some_and(has))
                     || end.and_then(|end| end.error.as_deref()).is_some_and(has)
                     || end.and_then(|end| end.result.as_ref()).is_some_and(|result| match result.as_str() {
                         Some(text) => has(text),
                         None => has(&result.to_string()),
                     })
             }
-            Self::Changed(change) => has(&change.file_path) || change.diff.as_deref().is_some_and(has),
+            Self::Changed { change, .. } => has(&change.file_path) || change.diff.as_deref().is_some_and(has),
             Self::Plan(list) => list.items.iter().any(|TodoItem { text, .. }| has(text)),
             // Short cells: their lines are searched.
             Self::Answered { .. }
@@ -113,6 +116,8 @@ impl Cell {
             | Self::Retry(_)
             | Self::TurnEnd(_)
             | Self::Ended(_)
+            | Self::Mode { .. }
+            | Self::Marker(_)
             | Self::Withdrawn { .. } => true,
             Self::Empty => false,
         }

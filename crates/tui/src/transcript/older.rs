@@ -1,9 +1,11 @@
 //! Older events, prepended when the user scrolls to the top. Pure.
 
+use std::sync::Arc;
+
 use multitap_event::{Event, PromptId};
 
 use super::scroll::{Scroll, Shape};
-use super::{Cell, OpenText, Orphans, Transcript};
+use super::{Cell, Held, OpenText, Orphans, Transcript};
 
 impl Transcript {
     /// The first event, if there are older ones.
@@ -30,9 +32,14 @@ impl Transcript {
             self.first = Some(1);
             return;
         };
-        let mut older = Self { me: self.me.earlier(), unfolded: self.unfolded, ..Self::default() };
+        let mut older =
+            Self { me: self.me.earlier(), unfolded: self.unfolded, folder: self.folder.clone(), ..Self::default() };
         for event in events {
             older.apply(event);
+        }
+        if let (None, Some(folder)) = (&self.folder, &older.folder) {
+            self.folder = Some(folder.clone());
+            self.cells.iter_mut().for_each(|held| held.works_in(folder));
         }
         self.follow_up(&mut older);
         self.join(&mut older);
@@ -142,6 +149,19 @@ impl Transcript {
         if let Some(open) = self.open_text.as_mut().filter(|open| open.at == here) {
             open.at = there + moved;
         }
+    }
+}
+
+impl Held {
+    fn works_in(&mut self, in_folder: &Arc<str>) {
+        if let Cell::Changed { folder, .. } = &mut self.cell {
+            *folder = Some(in_folder.clone());
+        } else if let Cell::Tool(tool) = &mut self.cell {
+            tool.folder = Some(in_folder.clone());
+        } else {
+            return;
+        }
+        self.version += 1;
     }
 }
 

@@ -46,7 +46,7 @@ impl Transcript {
         self.take(at, shape, Rendered::lines)
     }
 
-    fn take(
+    pub(super) fn take(
         &self,
         at: i64,
         shape: Shape,
@@ -114,7 +114,7 @@ impl Transcript {
     }
 
     /// Where the screen begins, at the beginning of the last screen at most.
-    fn settle(&self, scroll: Scroll, shape: Shape) -> (i64, usize) {
+    pub(super) fn settle(&self, scroll: Scroll, shape: Shape) -> (i64, usize) {
         let last = self.first_of_latest(shape);
         match scroll {
             Scroll::At { cell, line } if (cell, line) < last => self.within((cell.max(self.base), line), shape),

@@ -1,5 +1,9 @@
 //! The dialog of a question: exactly what would be done, and the options.
 
+mod sentence;
+
+use std::rc::Rc;
+
 use multitap_event::{Details, Question, ToolId};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect, Size};
@@ -8,16 +12,21 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Paragraph};
 use serde_json::{Map, Value};
 
+use self::sentence::{is_said, one_line, sentence};
 use super::above::fit;
 use super::composer::Field;
 use crate::app::{Dialog, Form, Model, Row};
 use crate::clean::{clean, clean_line, with_marked_blanks};
+use crate::diff::diff_lines;
 use crate::theme::Theme;
-use crate::transcript::diff_lines;
 use crate::wrap::{cells, width, wrap};
 
 /// Minimum number of rows for the details.
 const DETAIL_ROWS: usize = 3;
+/// Rows that the transcript and the status line keep beside a long question.
+const TRANSCRIPT_ROWS: usize = 5;
+/// From this many rows on, a reason comes after what would be done: it must not push that out of sight.
+const LONG_REASON: usize = 3;
 /// Rows of the details on any screen: one line, and how many more there are.
 const BEGINNING: u16 = 2;
 /// Rows of the frame and of the last line.
@@ -32,12 +41,14 @@ const LIST: usize = 5;
 pub(super) struct Content {
     /// The options in lines, each with the option it belongs to.
     options: Vec<(usize, Line<'static>)>,
-    details: Vec<Line<'static>>,
+    details: Shown,
     /// The columns within the frame.
     columns: usize,
     pub(super) rows: usize,
     /// How many lines of the details do not fit.
     pub(super) hidden: usize,
+    /// How many lines of the details are visible.
+    pub(super) room: usize,
     is_readable: bool,
 }
 
@@ -46,11 +57,12 @@ impl Content {
         let (columns, rows) = (usize::from(size.width).saturating_sub(2).max(1), usize::from(size.height));
         let (options, details) = (options(dialog, columns, model.theme), details(model, dialog, columns));
         let fixed = options.len() + list(model, dialog, columns, LIST).len() + FRAME;
-        // Two thirds of the screen at most, and always a row for the status line.
-        let most = (rows * 2 / 3).max(fixed + DETAIL_ROWS);
+        // As high as it is, except for some rows of the transcript, and always a row for the status line.
+        let most = rows.saturating_sub(TRANSCRIPT_ROWS).max(fixed + DETAIL_ROWS);
         let rows = (fixed + details.len()).min(most).min(rows.saturating_sub(1));
-        let hidden = details.len().saturating_sub(rows.saturating_sub(fixed));
-        Self { options, details, columns, rows, hidden, is_readable: is_readable(size) }
+        let room = rows.saturating_sub(fixed);
+        let hidden = details.len().saturating_sub(room);
+        Self { options, details, columns, rows, hidden, room, is_readable: is_readable(size) }
     }
 }
 
@@ -66,7 +78,7 @@ pub(super) fn draw(model: &Model, dialog: &Dialog, content: &Content, frame: &mu
         let lines = wrap(Line::styled(words, theme.warning()), usize::from(area.width).max(1), 0);
         return frame.render_widget(Paragraph::new(lines), area);
     }
-    let title = title(model, dialog, content.columns);
+    let title = heading(model, dialog, content.columns).0;
     let block = Block::new().borders(Borders::ALL).border_style(theme.warning()).title(title);
     let inner = block.inner(area);
     frame.render_widget(block, area);
@@ -106,7 +118,8 @@ fn goes_with(dialog: &Dialog, columns: usize) -> String {
     fit(&named, columns.saturating_sub(1)) + " "
 }
 
-fn title(model: &Model, dialog: &Dialog, columns: usize) -> String {
+/// The title of the dialog: what it asks. Also the whole sentence, if it is too long for the title.
+fn heading(model: &Model, dialog: &Dialog, columns: usize) -> (String, Option<String>) {
     let open = model.session.state.questions.open();
     let number =
         if open.len() > 1 { format!("{} of {} · ", dialog.place(open) + 1, open.len()) } else { String::new() };
@@ -116,15 +129,14 @@ fn title(model: &Model, dialog: &Dialog, columns: usize) -> String {
         None if dialog.edited.is_some() => " · with your edit".to_owned(),
         _ => String::new(),
     };
+    let start = model.session.state.start.as_ref();
+    let folder = start.and_then(|start| start.config.as_ref()?.working_directory.as_deref());
+    let asks = sentence(dialog, start.map(|start| start.agent_type), folder);
     let room = columns.saturating_sub(2 + width(&number) + width(&part));
-    format!(" {number}{}{part} ", fit(&one_line(&dialog.question.title), room))
-}
-
-/// The first line of a text, and a mark if there are more.
-fn one_line(text: &str) -> String {
-    let text = clean(text);
-    let more = if text.trim().contains('\n') { " …" } else { "" };
-    format!("{}{more}", text.trim().lines().next().unwrap_or_default())
+    let title = format!(" {number}{}{part} ", fit(&asks, room));
+    // A command is shown whole in any case.
+    let is_shown = dialog.form.is_some() || matches!(dialog.question.details, Details::Command { .. });
+    (title, (width(&asks) > room && !is_shown).then_some(asks))
 }
 
 /// The list of open questions, if there are several: as many as fit, the shown one among them, and their numbers.
@@ -154,10 +166,11 @@ fn list(model: &Model, dialog: &Dialog, columns: usize, rows: usize) -> Vec<Line
 }
 
 fn draw_details(content: &Content, top: usize, theme: Theme, frame: &mut Frame<'_>, area: Rect) {
-    let (lines, room) = (&content.details, usize::from(area.height));
-    let top = top.min(lines.len().saturating_sub(room));
-    let mut shown: Vec<Line<'_>> = lines.iter().skip(top).take(room).cloned().collect();
-    let more = lines.len().saturating_sub(top + room);
+    let (details, room) = (&content.details, usize::from(area.height));
+    let top = top.min(details.len().saturating_sub(room));
+    let lines = details.first.iter().chain(details.action.iter());
+    let mut shown: Vec<Line<'_>> = lines.skip(top).take(room).cloned().collect();
+    let more = details.len().saturating_sub(top + room);
     if let Some(line) = shown.last_mut().filter(|_| more > 0) {
         *line = Line::styled(format!("… {} more lines (PageDown)", more + 1), theme.quiet());
     }
@@ -181,8 +194,19 @@ fn options(dialog: &Dialog, columns: usize, theme: Theme) -> Vec<(usize, Line<'s
         let style = if Some(at) == dialog.chosen { theme.chosen() } else { Style::new() };
         let words = format!("{}. {}", at + 1, marked(dialog, at, &clean_line(name)));
         lines.extend(wrap(Line::from(Span::styled(words, style)), columns, 3).into_iter().map(|line| (at, line)));
+        if let Some(words) = described(dialog, at) {
+            let line = Line::styled(format!("   {}", clean_line(words)), theme.quiet());
+            lines.extend(wrap(line, columns, 3).into_iter().map(|line| (at, line)));
+        }
     }
     lines
+}
+
+/// What the agent says about an option.
+fn described(dialog: &Dialog, at: usize) -> Option<&str> {
+    let form = dialog.form.as_ref()?;
+    let Some(Row::Label(label)) = form.rows(&dialog.question).get(at).copied() else { return None };
+    form.part()?.asked.descriptions.get(label).map(String::as_str).filter(|words| !words.is_empty())
 }
 
 /// A row with a mark if it is selected.
@@ -238,18 +262,51 @@ fn hint(model: &Model, dialog: &Dialog, columns: u16) -> String {
     hint
 }
 
-/// The details: for which sub-agent, and what would be done or is asked.
-fn details(model: &Model, dialog: &Dialog, columns: usize) -> Vec<Line<'static>> {
-    let mut lines = Vec::new();
-    if let Some(parent) = dialog.question.tool_id.as_ref().and_then(|tool| parent(model, tool)) {
+/// The lines above the options.
+#[derive(Debug)]
+struct Shown {
+    /// For which sub-agent, and why.
+    first: Vec<Line<'static>>,
+    /// What would be done or is asked.
+    action: Rc<Vec<Line<'static>>>,
+}
+
+impl Shown {
+    fn len(&self) -> usize {
+        self.first.len() + self.action.len()
+    }
+}
+
+fn details(model: &Model, dialog: &Dialog, columns: usize) -> Shown {
+    let (question, theme) = (&dialog.question, model.theme);
+    let mut first = Vec::new();
+    if let Some(asks) = heading(model, dialog, columns).1 {
+        first.extend(wrap(Line::raw(asks), columns, 2));
+    }
+    if let Some(parent) = question.tool_id.as_ref().and_then(|tool| parent(model, tool)) {
         let words = format!("for the sub-agent: {}", clean_line(&parent));
-        lines.extend(wrap(Line::styled(words, model.theme.accent()), columns, 2));
+        first.extend(wrap(Line::styled(words, theme.accent()), columns, 2));
     }
-    match &dialog.form {
-        Some(form) => lines.extend(form_details(form, &dialog.question, columns, model.theme)),
-        None => lines.extend(action(dialog, columns, model.theme)),
-    }
-    lines
+    let action = match &dialog.form {
+        Some(form) => Rc::new(form_details(form, question, columns, theme)),
+        None => {
+            // It must not look like what would be done: it is named, and takes one line if it comes first.
+            let reason = question.reason.as_ref().map(|reason| format!("Reason: {reason}")).unwrap_or_default();
+            let fits = reason.len() < LONG_REASON * columns;
+            let short =
+                if fits { wrap(Line::styled(clean_line(&reason), theme.warning()), columns, 2) } else { Vec::new() };
+            let is_first = (1..LONG_REASON).contains(&short.len());
+            first.extend(short.into_iter().filter(|_| is_first && !reason.is_empty()));
+            dialog.action.lines(columns, || {
+                let mut lines = action(dialog, columns, theme);
+                if !is_first {
+                    lines.extend(text(&reason, columns, theme.quiet()));
+                }
+                lines
+            })
+        }
+    };
+    Shown { first, action }
 }
 
 /// A form: one part, or the overview of all answers.
@@ -343,7 +400,7 @@ fn action(dialog: &Dialog, columns: usize, theme: Theme) -> Vec<Line<'static>> {
         true => Vec::new(),
         false => text(&serde_json::to_string_pretty(arguments).unwrap_or_default(), theme.quiet()),
     };
-    let mut lines = match &question.details {
+    match &question.details {
         Details::Command { command, directory, description } => {
             let mut lines = command_text(edited.unwrap_or(command), columns, theme.code(), theme);
             if edited.is_some() {
@@ -355,30 +412,22 @@ fn action(dialog: &Dialog, columns: usize, theme: Theme) -> Vec<Line<'static>> {
             lines
         }
         Details::FileEdit { file_path, diff, after, .. } => {
-            let mut lines = name(file_path, theme.accent());
             match (dialog.edited_diff.as_ref().or(diff.as_ref()), after) {
-                (Some(diff), _) => lines.extend(diff_lines(diff, file_path, columns, None, theme)),
-                (None, Some(after)) => lines.extend(text(after, theme.quiet())),
-                (None, None) => {}
+                (Some(diff), _) => diff_lines(diff, file_path, columns, None, theme),
+                (None, Some(after)) => text(after, theme.quiet()),
+                (None, None) => Vec::new(),
             }
-            lines
         }
-        Details::Mcp { server, tool, arguments } => {
-            let mut lines = name(&format!("{tool} of {server}"), theme.code());
-            lines.extend(given(arguments));
-            lines
-        }
+        Details::Mcp { arguments, .. } => given(arguments),
         Details::Plan { plan } => crate::markdown::lines(plan, columns, theme),
         Details::Input { questions } => {
             questions.iter().flat_map(|asked| text(&asked.question, Style::new())).collect()
         }
         // The text may be the agent's own words; what would be done is in the arguments.
         Details::Text { text: words, arguments } => {
-            let mut lines = text(words, Style::new());
+            let mut lines = if is_said(question, words) { Vec::new() } else { text(words, Style::new()) };
             lines.extend(given(arguments));
             lines
         }
-    };
-    lines.extend(question.reason.iter().flat_map(|reason| text(reason, theme.quiet())));
-    lines
+    }
 }

@@ -64,29 +64,33 @@ fn draw_search(model: &Model, search: &Search, frame: &mut Frame<'_>, area: Rect
 }
 
 /// The parts of the line in their order, each with its rank: 0 is the last to be left out.
-fn parts(model: &Model) -> Vec<(u8, String)> {
+fn parts(model: &Model) -> Vec<(u8, Span<'static>)> {
     let (session, state) = (&model.session, &model.session.state);
     let agent = state.start.as_ref().map(|start| start.agent_type.to_string());
-    let mode = state.mode.map(|mode| mode.to_string()).or_else(|| state.native_mode.clone());
+    let mode = state.mode.map(|mode| mode.option_word().to_owned()).or_else(|| state.native_mode.clone());
+    let mode_style = mode.as_deref().map_or(model.theme.quiet(), |mode| model.theme.mode(mode));
     let others = session.others().count();
     let branch = session.branch.as_ref().map(|branch| format!(" ({branch})")).unwrap_or_default();
     let tokens = || state.usage.map(|usage| format!("{} tokens", number::tokens(usage.total_tokens)));
     let mut parts = Vec::new();
-    let mut say = |rank: u8, words: Option<String>| parts.extend(words.map(|words| (rank, words)));
+    let mut styled = |rank: u8, words: Option<String>, style| {
+        parts.extend(words.map(|words| (rank, Span::styled(clean_line(&words), style))));
+    };
+    let quiet = model.theme.quiet();
     if session.is_lost {
-        say(0, Some("disconnected, reconnecting".to_owned()));
+        styled(0, Some("disconnected, reconnecting".to_owned()), quiet);
     } else {
-        say(0, waiting(session).or_else(|| state.is_busy().then(|| working(session))));
+        styled(0, waiting(session).or_else(|| state.is_busy().then(|| working(session))), quiet);
     }
-    say(8, Some(format!("{}{branch}", session.folder)));
-    say(2, agent);
-    say(3, state.model.clone());
-    say(1, mode);
-    say(6, session.context.map(context).or_else(tokens));
-    say(7, state.cost_usd.filter(|cost| *cost > 0.0).map(number::cost));
-    say(0, (!state.queue.is_empty()).then(|| format!("{} queued", state.queue.len())));
-    say(4, (others > 0 && !session.is_lost).then(|| format!("{others} connected")));
-    say(5, session.address.clone());
+    styled(8, Some(format!("{}{branch}", session.folder)), quiet);
+    styled(2, agent, quiet);
+    styled(3, state.model.clone(), quiet);
+    styled(1, mode, mode_style);
+    styled(6, session.context.map(context).or_else(tokens), quiet);
+    styled(7, state.cost_usd.filter(|cost| *cost > 0.0).map(number::cost), quiet);
+    styled(0, (!state.queue.is_empty()).then(|| format!("{} queued", state.queue.len())), quiet);
+    styled(4, (others > 0 && !session.is_lost).then(|| format!("{others} connected")), quiet);
+    styled(5, session.address.clone(), quiet);
     parts
 }
 
@@ -118,20 +122,25 @@ fn context(context: Context) -> String {
 }
 
 /// As many parts as fit, by rank, in their order.
-fn fitting(parts: Vec<(u8, String)>, columns: usize, style: Style) -> Line<'static> {
-    let parts: Vec<_> = parts.into_iter().map(|(rank, words)| (rank, clean_line(&words))).collect();
+fn fitting(parts: Vec<(u8, Span<'static>)>, columns: usize, style: Style) -> Line<'static> {
     let mut order: Vec<usize> = (0..parts.len()).collect();
     order.sort_by_key(|at| parts[*at].0);
     let (mut used, mut fits) = (0, vec![false; parts.len()]);
     for at in order {
-        let wide = width(&parts[at].1) + if used == 0 { 0 } else { width(BETWEEN) };
+        let wide = parts[at].1.width() + if used == 0 { 0 } else { width(BETWEEN) };
         if used + wide <= columns {
             used += wide;
             fits[at] = true;
         }
     }
-    let shown = parts.into_iter().zip(fits).filter(|(_, fits)| *fits).map(|((_, words), _)| words);
-    Line::from(Span::styled(shown.collect::<Vec<_>>().join(BETWEEN), style))
+    let mut spans = Vec::new();
+    for (_, part) in parts.into_iter().zip(fits).filter(|(_, fits)| *fits).map(|(part, _)| part) {
+        if !spans.is_empty() {
+            spans.push(Span::styled(BETWEEN, style));
+        }
+        spans.push(part);
+    }
+    Line::from(spans)
 }
 
 /// Maximum width of what the session is about.

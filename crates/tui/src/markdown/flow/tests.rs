@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
+use crate::preferences::Colours;
 
 const PLAIN: TextStyle = TextStyle { apart: false, sign: "", indent: 0, style: Style::new() };
 
@@ -12,7 +13,7 @@ fn shown(lines: &[Line<'static>]) -> Vec<String> {
 }
 
 fn flow(limits: Limits) -> Flow {
-    Flow { limits, ..Flow::new(40, Theme::new(true), PLAIN) }
+    Flow { limits, ..Flow::new(40, Theme::new(Colours::Sixteen), PLAIN) }
 }
 
 /// Parted wherever it does not show.
@@ -30,7 +31,7 @@ fn check_unseen(text: &str, parts: usize) {
     }
     settled.dedup();
     assert_eq!(settled.len(), parts, "{settled:?}");
-    assert_eq!(flow.lines().to_vec(), crate::markdown::lines(text, 40, Theme::new(true)));
+    assert_eq!(flow.lines().to_vec(), crate::markdown::lines(text, 40, Theme::new(Colours::Sixteen)));
 }
 
 #[test]
@@ -54,7 +55,7 @@ fn code_is_parted_between_its_lines() {
         assert!(end < 512 || end - flow.at.done < 512, "{end} {}", flow.at.done);
     }
     flow.lay_out(&text);
-    let whole = crate::markdown::lines(&text, 40, Theme::new(true));
+    let whole = crate::markdown::lines(&text, 40, Theme::new(Colours::Sixteen));
     assert_eq!(shown(&flow.lines()), shown(&whole));
     let styles = |lines: &[Line<'static>]| {
         let spans = lines.iter().flat_map(|line| line.spans.clone());
@@ -86,7 +87,7 @@ fn check_end(text: &str, limits: Limits) {
     }
     let places = flow.places.len();
     for (columns, rows) in [(20, 5), (61, 12), (8, 3), (40, 1000)] {
-        let mut whole = Flow { limits, ..Flow::new(columns, Theme::new(true), PLAIN) };
+        let mut whole = Flow { limits, ..Flow::new(columns, Theme::new(Colours::Sixteen), PLAIN) };
         whole.lay_out(text);
         flow = flow.resized(columns);
         // It goes on meanwhile.
