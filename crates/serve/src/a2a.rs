@@ -12,6 +12,7 @@ mod decode;
 mod encode;
 mod follow;
 mod frame;
+mod grpc;
 mod head;
 mod history;
 mod http;
@@ -36,6 +37,7 @@ use axum::routing::{get, post};
 pub(crate) use self::card::card;
 pub(crate) use self::cursor::{Cursor, NoCursor};
 pub(crate) use self::frame::Form;
+pub(crate) use self::grpc::in_kind;
 pub(crate) use self::head::{Params, uses_extension};
 pub(crate) use self::rest::call as call_path;
 pub(crate) use self::service::Service;
@@ -46,6 +48,7 @@ use crate::http::Shared;
 pub(crate) fn routes() -> Router<Shared> {
     Router::new()
         .route("/", post(http::call))
+        .route(&grpc::route(), post(grpc::call))
         .route("/.well-known/agent-card.json", get(card))
         .route("/.well-known/agent.json", get(card))
         .route("/listCommands", get(http::list_commands))

@@ -3,6 +3,7 @@
 mod bind;
 mod body_room;
 mod connection;
+mod http2;
 mod peer;
 mod private;
 mod public_url;

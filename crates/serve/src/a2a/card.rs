@@ -1,7 +1,7 @@
 //! The agent card: a description of this door and its addresses.
 
 use axum::extract::{Query, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use multitap_a2a::card::{Binding, Capabilities, Card, Extension, Form, Interface, Provider, SecurityScheme, Skill};
 use multitap_a2a::{Dialect, Encoding, devtool};
@@ -81,6 +81,7 @@ fn at(door: &Shared, host: Option<&str>) -> Card {
     };
     let socket = format!("{}/ws", url.replacen("http", "ws", 1));
     let token = door.entrance.guard.requires_token().then_some("bearer");
+    let grpc = grpc_address(&url).map(|address| Interface::new(address, Binding::Grpc, Dialect::V1_0));
     Card {
         name: NAME.to_owned(),
         description: "A coding agent: it reads, writes and runs code in a folder of its host, and asks before it does."
@@ -92,14 +93,18 @@ fn at(door: &Shared, host: Option<&str>) -> Card {
         }),
         documentation_url: Some(DOCUMENTATION.to_owned()),
         icon_url: None,
-        interfaces: vec![
-            Interface::new(format!("{url}/"), Binding::JsonRpc, Dialect::V1_0),
-            Interface::new(format!("{url}/"), Binding::HttpJson, Dialect::V1_0),
-            Interface::new(format!("{url}/"), Binding::JsonRpc, Dialect::V0_3),
-            Interface::new(format!("{url}/"), Binding::HttpJson, Dialect::V0_3),
+        interfaces: [
+            Some(Interface::new(format!("{url}/"), Binding::JsonRpc, Dialect::V1_0)),
+            Some(Interface::new(format!("{url}/"), Binding::HttpJson, Dialect::V1_0)),
+            Some(Interface::new(format!("{url}/"), Binding::JsonRpc, Dialect::V0_3)),
+            Some(Interface::new(format!("{url}/"), Binding::HttpJson, Dialect::V0_3)),
             // After the bindings that every client knows: clients take the first one they support.
-            Interface::new(socket.clone(), Binding::Other(WEBSOCKET.to_owned()), Dialect::V1_0),
-        ],
+            grpc,
+            Some(Interface::new(socket.clone(), Binding::Other(WEBSOCKET.to_owned()), Dialect::V1_0)),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
         capabilities: Capabilities {
             streaming: true,
             push_notifications: false,
@@ -141,6 +146,14 @@ fn at(door: &Shared, host: Option<&str>) -> Card {
     }
 }
 
+/// `HOST:PORT`, as gRPC clients take it. `None` for an address with a path, for which gRPC has no place.
+fn grpc_address(url: &str) -> Option<String> {
+    let url: Uri = url.parse().ok()?;
+    let host = url.host().filter(|_| url.path() == "/")?;
+    let port = url.port_u16().unwrap_or(if url.scheme_str() == Some("https") { 443 } else { 80 });
+    Some(format!("{host}:{port}"))
+}
+
 fn bearer() -> SecurityScheme {
     SecurityScheme::http("Bearer", Some("A token of this host, with the role it was given there"))
 }
@@ -153,4 +166,23 @@ fn is_same(known: &str, tag: &str) -> bool {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grpc_clients_get_a_host_and_a_port() {
+        for (url, address) in [
+            ("http://127.0.0.1:4100", Some("127.0.0.1:4100")),
+            ("http://[::1]:4100", Some("[::1]:4100")),
+            ("https://example.org", Some("example.org:443")),
+            ("http://example.org", Some("example.org:80")),
+            ("https://example.org/multitap", None),
+            ("unix:/run/multitap.sock", None),
+        ] {
+            assert_eq!(grpc_address(url).as_deref(), address, "{url}");
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 
 use multitap_a2a::devtool::Spelling;
-use multitap_a2a::{Dialect, Encoding, TaskState};
+use multitap_a2a::{Dialect, Encoding, TaskState, grpc};
 use multitap_event::{
     FileChange, MessageId, Question, QuestionId, Ruling, Timestamp, TokenUsage, ToolCompleted, ToolStarted, UserMessage,
 };
@@ -60,6 +60,8 @@ pub(crate) struct Frame {
     /// Approximate size in memory.
     bytes: usize,
     written: [OnceLock<Box<str>>; FORMS],
+    /// For gRPC, in both spellings.
+    protobuf: [OnceLock<Option<Box<[u8]>>>; 2],
 }
 
 /// The content of a frame.
@@ -149,7 +151,17 @@ impl Frame {
     pub(super) fn new(cursor: Cursor, at: Timestamp, scope: Arc<FrameScope>, body: Body) -> Self {
         // A body may be encoded in several forms.
         let bytes = size_of::<Self>() + 3 * body.size() + 1024;
-        Self { cursor, at, scope, body, ends: None, question: None, bytes, written: Default::default() }
+        Self {
+            cursor,
+            at,
+            scope,
+            body,
+            ends: None,
+            question: None,
+            bytes,
+            written: Default::default(),
+            protobuf: Default::default(),
+        }
     }
 
     /// The frame as JSON, as sent in `result` or `params.event`.
@@ -160,6 +172,15 @@ impl Frame {
             let rendered = template.and_then(|template| template.as_ref()?.render(self));
             rendered.unwrap_or_else(|| encode::json(self, form)).into()
         })
+    }
+
+    /// The frame as a message of gRPC; `None` if it cannot be written as one.
+    pub(crate) fn protobuf(&self, spelling: Spelling) -> Option<&[u8]> {
+        let written = self.protobuf[usize::from(spelling == Spelling::Coder)].get_or_init(|| {
+            let json = self.json(Form::of(Dialect::V1_0, spelling));
+            grpc::write_update(json).ok().map(Vec::into_boxed_slice)
+        });
+        written.as_deref()
     }
 
     /// Whether a later frame replaces it: live output, which is sent again with more at its end.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
+use futures_util::{StreamExt as _, stream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// A body of up to this many bytes needs no room, so that large ones never hold up short messages.
@@ -40,21 +41,39 @@ impl Reserved {
     /// Holds the room for as long as the bytes are in memory.
     pub(super) fn hold(self, bytes: Bytes) -> Bytes {
         match self.0 {
-            Some(permit) => Bytes::from_owner(Body { bytes, _permit: permit }),
+            Some(permit) => Bytes::from_owner(Held { bytes, _permit: permit }),
             None => bytes,
         }
     }
 }
 
-struct Body {
+struct Held {
     bytes: Bytes,
     _permit: OwnedSemaphorePermit,
 }
 
-impl AsRef<[u8]> for Body {
+impl AsRef<[u8]> for Held {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
+}
+
+/// The length of a body that does not say it, as with gRPC, if it is small; and the body as it was.
+pub(super) async fn small_length(body: Body) -> (Option<usize>, Body) {
+    let (mut read, mut length) = (Vec::new(), 0);
+    let mut rest = body.into_data_stream();
+    while length <= SMALL {
+        let Some(chunk) = rest.next().await else {
+            return (Some(length), Body::from_stream(stream::iter(read)));
+        };
+        length += chunk.as_ref().map_or(0, Bytes::len);
+        let is_broken = chunk.is_err();
+        read.push(chunk);
+        if is_broken {
+            break;
+        }
+    }
+    (None, Body::from_stream(stream::iter(read).chain(rest)))
 }
 
 #[cfg(test)]

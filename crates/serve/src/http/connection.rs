@@ -23,6 +23,7 @@ use tokio_io_timeout::TimeoutWriter;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::http2;
 use super::peer::{self, PeerCheck, Visitor};
 #[cfg(unix)]
 use super::private::is_same_user;
@@ -38,10 +39,27 @@ const TELL_PATIENCE: Duration = Duration::from_secs(2);
 /// Delay after the system ran out of files or memory.
 const RECOVER: Duration = Duration::from_millis(100);
 
+/// Maximum number of bodies that a connection of HTTP/2 sends at a time, while they are small.
+const SMALL_BODIES: usize = 16;
+
 /// The slot of a connection, in the extensions of each request. A WebSocket, which outlives its request, keeps it.
 #[derive(Debug, Clone)]
 pub(crate) struct Seat {
     _taken: Arc<OwnedSemaphorePermit>,
+    /// Small bodies have no room reserved, so their number is bounded. HTTP/1 has one at a time.
+    bodies: Arc<Semaphore>,
+}
+
+impl Seat {
+    fn new(taken: OwnedSemaphorePermit) -> Self {
+        Self { _taken: Arc::new(taken), bodies: Arc::new(Semaphore::new(SMALL_BODIES)) }
+    }
+
+    /// Waits until the connection may send another body.
+    pub(super) async fn next_body(self) -> Option<OwnedSemaphorePermit> {
+        // It fails only if the semaphore is closed, which it never is.
+        self.bodies.acquire_owned().await.ok()
+    }
 }
 
 /// A listening socket.
@@ -173,14 +191,14 @@ impl Accept {
     fn take_in(&self, stream: impl Stream, visitor: Visitor) {
         match self.seats.clone().try_acquire_owned() {
             Ok(seat) => {
-                let seat = Seat { _taken: Arc::new(seat) };
-                let (peers, router, limits, stop) =
-                    (self.peers.clone(), self.router.clone(), self.limits, self.stop.clone());
+                let seat = Seat::new(seat);
+                let (peers, router, limits) = (self.peers.clone(), self.router.clone(), self.limits);
+                let (stop, tasks) = (self.stop.clone(), self.tasks.clone());
                 let served = async move {
                     match peers.identify(visitor).await {
                         // A client need not read the reason.
                         PeerIdentity::Agent => turn_away(stream, peer::refusal).await,
-                        identity => serve(stream, (seat, identity), router, limits, stop).await,
+                        identity => serve(stream, (seat, identity), router, limits, stop, tasks).await,
                     }
                 };
                 let cut = self.cut.clone();
@@ -210,6 +228,28 @@ async fn serve(
     router: Router,
     limits: Limits,
     stop: CancellationToken,
+    tasks: TaskTracker,
+) {
+    let mut stream = TimeoutWriter::new(stream);
+    stream.set_timeout(Some(limits.unread));
+    let recognized = tokio::select! {
+        () = stop.cancelled() => return,
+        recognized = timeout(limits.header_time, http2::recognize(Box::pin(stream))) => recognized,
+    };
+    match recognized {
+        Ok(Ok((true, stream))) => http2::serve(stream, (seat, identity), router, limits, stop, tasks).await,
+        Ok(Ok((false, stream))) => serve_http1(stream, (seat, identity), router, limits, stop).await,
+        // It broke off, or nothing came.
+        Ok(Err(_)) | Err(_) => {}
+    }
+}
+
+async fn serve_http1(
+    stream: impl Stream,
+    (seat, identity): (Seat, PeerIdentity),
+    router: Router,
+    limits: Limits,
+    stop: CancellationToken,
 ) {
     let service = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
@@ -217,13 +257,11 @@ async fn serve(
         request.extensions_mut().insert(identity);
         hyper::service::Service::call(&service, request)
     });
-    let mut stream = TimeoutWriter::new(stream);
-    stream.set_timeout(Some(limits.unread));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_time)
         .max_buf_size(HEAD)
-        .serve_connection(TokioIo::new(Box::pin(stream)), service)
+        .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     tokio::pin!(connection);
     let ended = tokio::select! {

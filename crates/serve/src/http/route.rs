@@ -12,7 +12,8 @@ use tokio::time::timeout;
 use tower_http::timeout::TimeoutBody;
 use tracing::Instrument as _;
 
-use super::connection::HEAD;
+use super::body_room;
+use super::connection::{HEAD, Seat};
 use super::{Entrance, Shared, problem, try_later};
 use crate::guard::{self, Caller};
 use crate::{a2a, ws};
@@ -64,6 +65,7 @@ fn behind(entrance: &Entrance, routes: Router) -> Router {
         .layer(from_fn_with_state(entrance.clone(), bounded))
         .layer(DefaultBodyLimit::max(entrance.limits.body))
         .layer(from_fn_with_state(entrance.clone(), guard::enter))
+        .layer(from_fn(a2a::in_kind))
         .layer(from_fn(finished))
 }
 
@@ -111,22 +113,39 @@ async fn bounded(State(entrance): State<Entrance>, request: Request, next: Next)
         let why = format!("the head of a request has at most {HEAD} bytes");
         return problem(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, &why);
     }
-    let length = request.body().size_hint().upper().unwrap_or(limits.body as u64);
-    let Some(length) = usize::try_from(length).ok().filter(|length| *length <= limits.body) else {
-        return too_large(limits.body);
-    };
-    let Ok(room) = timeout(limits.body_pause, entrance.bodies.reserve(length)).await else {
-        return try_later("too many large requests at a time: try again later");
-    };
-    let (head, body) = request.into_parts();
-    let body = Request::from_parts(head.clone(), Body::new(TimeoutBody::new(limits.body_pause, body)));
-    match timeout(limits.body_time, Bytes::from_request(body, &())).await {
-        Ok(Ok(body)) => next.run(Request::from_parts(head, room.hold(body).into())).await,
-        // It named no length.
-        Ok(Err(error)) if error.status() == StatusCode::PAYLOAD_TOO_LARGE => too_large(limits.body),
-        Ok(Err(error)) => problem(error.status(), &error.body_text()),
+    match timeout(limits.body_time, read(&entrance, request)).await {
+        Ok(Ok(request)) => next.run(request).await,
+        Ok(Err(response)) => response,
         Err(_) => problem(StatusCode::REQUEST_TIMEOUT, "the body of the request took too long"),
     }
+}
+
+/// Reads the body of a request into memory.
+async fn read(entrance: &Entrance, request: Request) -> Result<Request, Response> {
+    let limits = &entrance.limits;
+    let busy = |_| try_later("too many large requests at a time: try again later");
+    let (head, body) = request.into_parts();
+    let turn = async { Some(head.extensions.get::<Seat>()?.clone().next_body().await) };
+    let turn = timeout(limits.body_pause, turn).await.map_err(busy)?;
+    let given = body.size_hint().exact().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
+    if given.is_some_and(|length| length > limits.body) {
+        return Err(too_large(limits.body));
+    }
+    let body = Body::new(TimeoutBody::new(limits.body_pause, body));
+    let (length, body) = match given {
+        Some(_) => (given, body),
+        None => body_room::small_length(body).await,
+    };
+    let length = length.unwrap_or(limits.body);
+    let room = timeout(limits.body_pause, entrance.bodies.reserve(length)).await.map_err(busy)?;
+    let body = Request::from_parts(head.clone(), body);
+    let body = Bytes::from_request(body, &()).await.map_err(|error| match error.status() {
+        // It named no length.
+        StatusCode::PAYLOAD_TOO_LARGE => too_large(limits.body),
+        status => problem(status, &error.body_text()),
+    })?;
+    drop(turn);
+    Ok(Request::from_parts(head, room.hold(body).into()))
 }
 
 /// The bytes of the path, the query and the headers.

@@ -4,6 +4,7 @@
 
 mod acp;
 mod events;
+mod grpc;
 mod http;
 mod live;
 mod lost;

@@ -83,7 +83,8 @@ fn interfaces_of_0_3_are_those_that_the_version_names() {
         })
         .collect();
     assert_eq!(bindings[..4], [("JSONRPC", "1.0"), ("HTTP+JSON", "1.0"), ("JSONRPC", "0.3"), ("HTTP+JSON", "0.3")]);
-    assert!(bindings[4].0.starts_with("https://") && bindings.len() == 5, "{bindings:?}");
+    assert_eq!(bindings[4], ("GRPC", "1.0"));
+    assert!(bindings[5].0.starts_with("https://") && bindings.len() == 6, "{bindings:?}");
     served.stop(&scene);
 }
 
