@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { serve } from './lines.mjs';
 
 const require = createRequire(`${process.argv[2]}/package.json`);
+const { GrpcTransportFactory } = require('@a2a-js/sdk/client/grpc');
 const { ClientFactory, ClientFactoryOptions, ServiceParameters, withA2AExtensions } = require('@a2a-js/sdk/client');
 const { AgentCard, ListTasksRequest, ListTasksResponse, Message, SendMessageRequest, StreamResponse, Task } =
   require('@a2a-js/sdk');
@@ -31,6 +32,7 @@ await serve({
   async card({ url, transport, extensions: wanted }) {
     extensions = wanted;
     const preferred = transport ? { preferredTransports: [transport] } : {};
+    if (transport === 'GRPC') preferred.transports = [new GrpcTransportFactory()];
     const factory = new ClientFactory(ClientFactoryOptions.createFrom(ClientFactoryOptions.default, preferred));
     client = await factory.createFromUrl(url);
     const card = AgentCard.toJSON(await client.getAgentCard());

@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 
+import grpc
 from a2a.client import ClientCallContext, ClientConfig, create_client
 from a2a.client.service_parameters import ServiceParametersFactory, with_a2a_extensions
 from a2a.types.a2a_pb2 import (
@@ -38,7 +39,11 @@ class Peer:
         self.extensions = command.get('extensions', [])
         bindings = [command['transport']] if 'transport' in command else []
         for streaming in (True, False):
-            config = ClientConfig(streaming=streaming, supported_protocol_bindings=bindings)
+            config = ClientConfig(
+                streaming=streaming,
+                supported_protocol_bindings=bindings,
+                grpc_channel_factory=grpc.aio.insecure_channel,
+            )
             client = await create_client(command['url'], config)
             if streaming:
                 self.streaming = client

@@ -11,7 +11,7 @@ use crate::cli::{self, Cli};
 /// Installs a CLI unless it is there, and returns its program; `None` if there is no build for this machine.
 pub fn install(cli: Cli) -> Result<Option<PathBuf>> {
     let (Some(folder), Some(program)) = (cli.folder(), cli.program()) else { return Ok(None) };
-    into(&folder, &program, |draft| npm(cli.package, cli.version, draft))?;
+    into(&folder, &program, |draft| npm(&[(cli.package, cli.version)], draft))?;
     Ok(Some(program))
 }
 
@@ -40,16 +40,17 @@ pub(crate) fn into(folder: &Path, program: &Path, fill: impl FnOnce(&Path) -> Re
     fs::rename(draft.keep(), folder).with_context(|| format!("move it to {}", folder.display()))
 }
 
-/// Installs a package from npm. No scripts run: the packages contain the native programs.
-pub(crate) fn npm(package: &str, version: &str, folder: &Path) -> Result<()> {
+/// Installs packages from npm, each in that version. No scripts run: the packages contain the native programs.
+pub(crate) fn npm(packages: &[(&str, &str)], folder: &Path) -> Result<()> {
     // Without its own manifest, npm would use one in a folder above.
     fs::write(folder.join("package.json"), "{\"private\":true}\n").context("write package.json")?;
-    let package = format!("{package}@{version}");
+    let packages: Vec<String> = packages.iter().map(|(package, version)| format!("{package}@{version}")).collect();
     let status = crate::command(OsStr::new("npm"))
-        .args(["install", "--no-fund", "--no-audit", "--ignore-scripts", "--loglevel=error", "--save-exact", &package])
+        .args(["install", "--no-fund", "--no-audit", "--ignore-scripts", "--loglevel=error", "--save-exact"])
+        .args(&packages)
         .current_dir(folder)
         .status()
         .context("run npm: is Node.js installed?")?;
-    ensure!(status.success(), "npm could not install {package} ({status})");
+    ensure!(status.success(), "npm could not install {} ({status})", packages.join(", "));
     Ok(())
 }

@@ -35,7 +35,9 @@ pub enum Kind {
 const JS: &str = "@a2a-js/sdk";
 const JS_V1: &str = "1.3.0";
 const JS_V03: &str = "0.3.14";
-const PYTHON: &str = "a2a-sdk[http-server]==1.3.0";
+/// What its gRPC transport needs.
+const GRPC_JS: [(&str, &str); 2] = [("@grpc/grpc-js", "1.14.7"), ("@bufbuild/protobuf", "2.10.2")];
+const PYTHON: &str = "a2a-sdk[http-server,grpc]==1.3.0";
 /// The HTTP server under the Python SDK's server.
 const UVICORN: &str = "uvicorn==0.54.0";
 /// A packed Chromium from npm: it needs no other host and no root. For Linux on x86-64 only.
@@ -70,9 +72,9 @@ impl Kind {
     /// The folder of the cache that holds it.
     fn folder(self) -> Option<PathBuf> {
         let name = match self {
-            Self::JsV1 => "a2a-js-sdk-1.3.0".to_owned(),
+            Self::JsV1 => "a2a-js-sdk-grpc-1.3.0".to_owned(),
             Self::JsV03 => "a2a-js-sdk-0.3.14".to_owned(),
-            Self::Python => "a2a-sdk-python-1.3.0-server".to_owned(),
+            Self::Python => "a2a-sdk-python-1.3.0-server-grpc".to_owned(),
             Self::Rust => format!("a2a-client-lf-0.2.9-{:08x}", sources()),
             Self::Browser => "chromium-153.0.0".to_owned(),
             Self::AcpJs => "acp-sdk-2.4.0".to_owned(),
@@ -121,15 +123,18 @@ impl Kind {
             anyhow::bail!("no cache folder: neither HOME nor MULTITAP_TEST_CACHE is set")
         };
         match self {
-            Self::JsV1 => into(&folder, &program, |draft| npm(JS, JS_V1, draft))?,
-            Self::JsV03 => into(&folder, &program, |draft| npm(JS, JS_V03, draft))?,
+            Self::JsV1 => {
+                let [grpc, protobuf] = GRPC_JS;
+                into(&folder, &program, |draft| npm(&[(JS, JS_V1), grpc, protobuf], draft))?;
+            }
+            Self::JsV03 => into(&folder, &program, |draft| npm(&[(JS, JS_V03)], draft))?,
             Self::Python => into(&folder, &program, |draft| python(&[PYTHON, UVICORN], draft))?,
             Self::Rust => into(&folder, &program, rust)?,
             Self::Browser => match system_browser() {
                 Some(browser) => return Ok(Installed::At(browser)),
                 None => into(&folder, &program, chromium)?,
             },
-            Self::AcpJs => into(&folder, &program, |draft| npm(ACP_JS, ACP_JS_VERSION, draft))?,
+            Self::AcpJs => into(&folder, &program, |draft| npm(&[(ACP_JS, ACP_JS_VERSION)], draft))?,
             Self::AcpPython => into(&folder, &program, |draft| python(&[ACP_PYTHON], draft))?,
         }
         Ok(Installed::At(program))
@@ -247,7 +252,7 @@ fn rust(folder: &Path) -> Result<()> {
 }
 
 fn chromium(folder: &Path) -> Result<()> {
-    npm(CHROMIUM, CHROMIUM_VERSION, folder)?;
+    npm(&[(CHROMIUM, CHROMIUM_VERSION)], folder)?;
     let modules = folder.join("node_modules");
     let packed = modules.join(CHROMIUM).join("bin");
     run(crate::command(OsStr::new("node")).arg(script("inflate.mjs")).arg(packed).arg(folder), "unpack Chromium")?;

@@ -14,6 +14,7 @@ const EXTENSION: &str = "https://github.com/google-gemini/gemini-cli/blob/main/d
 
 const JSON_RPC: &str = "JSONRPC";
 const HTTP_JSON: &str = "HTTP+JSON";
+const GRPC: &str = "GRPC";
 
 /// A door that is open.
 pub(super) struct Door {
@@ -231,6 +232,11 @@ fn interop_js_sdk_of_1_0_over_http_json() {
 }
 
 #[test]
+fn interop_js_sdk_of_1_0_over_grpc() {
+    walk(Kind::JsV1, GRPC);
+}
+
+#[test]
 fn interop_js_sdk_of_0_3() {
     walk(Kind::JsV03, JSON_RPC);
 }
@@ -251,8 +257,18 @@ fn interop_python_sdk_over_http_json() {
 }
 
 #[test]
+fn interop_python_sdk_over_grpc() {
+    walk(Kind::Python, GRPC);
+}
+
+#[test]
 fn interop_rust_client() {
     walk(Kind::Rust, JSON_RPC);
+}
+
+#[test]
+fn interop_rust_client_over_grpc() {
+    walk(Kind::Rust, GRPC);
 }
 
 #[test]
@@ -302,7 +318,15 @@ fn everything(url: &str) -> Vec<Attempt> {
         "/extendedAgentCard",
         "/nothing",
     ];
-    let posted = ["/", "/executeCommand", "/message:send", "/message:stream", "/v1/message:send", "/v1/message:stream"];
+    let posted = [
+        "/",
+        "/executeCommand",
+        "/message:send",
+        "/message:stream",
+        "/v1/message:send",
+        "/v1/message:stream",
+        "/lf.a2a.v1.A2AService/SendMessage",
+    ];
     let mut attempts: Vec<Attempt> = read.map(|path| Attempt::get(&format!("{url}{path}"))).into();
     attempts.push(Attempt::get_with_header(&format!("{url}/.well-known/agent-card.json")));
     for path in posted {

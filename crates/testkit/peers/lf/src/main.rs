@@ -11,6 +11,7 @@ use a2a::{
 use a2a_client::agent_card::AgentCardResolver;
 use a2a_client::middleware::CallInterceptor;
 use a2a_client::{A2AClient, A2AClientFactory, BoxStream, ServiceParams, Transport};
+use a2a_grpc::GrpcTransportFactory;
 use futures::StreamExt as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -109,7 +110,9 @@ async fn listen() {
 
 async fn open(command: Command) -> Result<(Client, Value), A2AError> {
     let card = AgentCardResolver::new(None).resolve(&command.url).await?;
-    let mut builder = A2AClientFactory::builder().with_interceptor(Arc::new(Activate(command.extensions)));
+    let mut builder = A2AClientFactory::builder()
+        .register(Arc::new(GrpcTransportFactory::new()))
+        .with_interceptor(Arc::new(Activate(command.extensions)));
     if let Some(transport) = command.transport {
         builder = builder.preferred_bindings(vec![transport]);
     }
