@@ -274,9 +274,16 @@ impl Transcript {
                 text.message.iter().for_each(|message| self.note(message.clone()));
             }
             EventKind::SessionStarted(start) => {
-                let is_marked = matches!(self.cells.back().map(|held| &held.cell), Some(Cell::Marker(_)));
-                if self.has_started && !is_marked {
-                    self.add(Cell::Marker("resumed".to_owned()));
+                let last = self.end() - 1;
+                match self.held(last).map(|held| &held.cell) {
+                    // The mark of a fork says it.
+                    Some(Cell::Marker(_)) => {}
+                    // The marker says that the agent had ended, too.
+                    Some(Cell::Ended(end)) if end.error.is_none() => {
+                        self.change(last, |cell| *cell = Cell::Marker("resumed".to_owned()));
+                    }
+                    _ if self.has_started => drop(self.add(Cell::Marker("resumed".to_owned()))),
+                    _ => {}
                 }
                 self.has_started = true;
                 self.works_in(Some(start));

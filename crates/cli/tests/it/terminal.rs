@@ -423,7 +423,7 @@ fn another_session_takes_the_place_of_this_one() {
     terminal.shows("resume a session").unwrap();
     terminal.say("banan").unwrap();
     terminal.press(&["Enter"]).unwrap();
-    let is_back = |screen: &str| screen.contains("the agent has ended") && screen.contains(READY);
+    let is_back = |screen: &str| screen.contains("── resumed") && screen.contains(READY);
     terminal.until("the old session", is_back).unwrap();
     terminal.enter("hello again").unwrap();
     terminal.until("an answer", |screen| screen.matches("hello again").count() > 1).unwrap();
