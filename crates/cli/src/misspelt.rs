@@ -20,6 +20,9 @@ pub(crate) fn hint_of_unparsed(mut arguments: impl Iterator<Item = String>) -> O
 fn suggestion(word: &str) -> Option<String> {
     let word = Some(word).filter(|word| is_word(word))?;
     let commands = Cli::command();
+    if commands.find_subcommand(word).is_some() {
+        return None;
+    }
     let names = commands.get_subcommands().map(clap::Command::get_name);
     let (name, _) = names.filter_map(|name| Some((name, slip(word, name)?))).min_by_key(|(_, slips)| *slips)?;
     Some(format!(
@@ -78,7 +81,13 @@ mod tests {
     fn a_slip_with_options_is_found_in_the_arguments() {
         let hint = |line: &str| hint_of_unparsed(line.split(' ').map(str::to_owned));
         assert!(hint("multitap doctr --json").unwrap().contains("multitap doctor?"));
-        for line in ["multitap hello --json", "multitap --json doctr", "multitap doctor --jsn", "multitap"] {
+        for line in [
+            "multitap hello --json",
+            "multitap --json doctr",
+            "multitap doctor --jsn",
+            "multitap acp --jsn",
+            "multitap",
+        ] {
             assert_eq!(hint(line), None, "{line}");
         }
     }

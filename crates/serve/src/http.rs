@@ -234,6 +234,8 @@ impl OpenDoor {
             access.allow_hosts.push(public.authority().to_owned());
             access.allow_origins.push(public.origin().to_owned());
         }
+        // Whoever is let in under another name comes through a proxy, perhaps from elsewhere.
+        let is_named = !access.allow_hosts.is_empty();
         let Bound { listeners, addresses, url, guard } = bound(&config.host, config.port, access).await?;
         let about = About {
             url: url.clone(),
@@ -242,7 +244,7 @@ impl OpenDoor {
             extension_required: config.extension_required,
             remote_agents: config.remote_agents,
         };
-        let is_local = addresses.iter().all(|address| is_loopback(address.ip()));
+        let is_local = !is_named && addresses.iter().all(|address| is_loopback(address.ip()));
         let push = Some(Arc::new(Push::new(host.journal(), config.push, is_local)));
         let connections = take_in(listeners, host, guard, about, push, config.limits);
         Ok(Self { addresses, url, connections, socket: None })

@@ -39,11 +39,26 @@ impl Runner {
     }
 }
 
-/// The first paths after an `@` at the start of a word, as many as one prompt includes; `\ ` is a space in a path.
+/// The first paths after an `@` at the start of a word, as many as one prompt includes; `\ ` is a space in a path. Not
+/// those in fenced code: that is often text of others, such as a file that an editor encloses.
 fn mentioned(text: &str) -> Vec<String> {
     let mut paths = Vec::new();
+    let mut fence = None;
+    for line in text.split_inclusive('\n') {
+        let ticks = line.trim_start().bytes().take_while(|byte| *byte == b'`').count();
+        match fence {
+            Some(open) if ticks >= open && line.trim().len() == ticks => fence = None,
+            Some(_) => {}
+            None if ticks >= 3 => fence = Some(ticks),
+            None => mentioned_in(line, &mut paths),
+        }
+    }
+    paths
+}
+
+fn mentioned_in(line: &str, paths: &mut Vec<String>) {
     let mut before = ' ';
-    let mut chars = text.chars().peekable();
+    let mut chars = line.chars().peekable();
     while paths.len() < MOST
         && let Some(c) = chars.next()
     {
@@ -62,7 +77,6 @@ fn mentioned(text: &str) -> Vec<String> {
         }
         before = c;
     }
-    paths
 }
 
 #[cfg(test)]
@@ -74,6 +88,12 @@ mod tests {
         assert_eq!(mentioned("look at @src/main.rs, and (@a\\ b.txt)"), ["src/main.rs", "a b.txt"]);
         assert_eq!(mentioned("@x @x"), ["x"]);
         assert!(mentioned("me@example.org @ nothing").is_empty());
+    }
+
+    #[test]
+    fn fenced_code_mentions_nothing() {
+        let text = "see @a.txt\n```py\n@cached\n@secret.txt\n```\nand @b.txt\n````\n```\n@c\n````\n```\n@open";
+        assert_eq!(mentioned(text), ["a.txt", "b.txt"]);
     }
 
     #[test]

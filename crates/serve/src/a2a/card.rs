@@ -164,7 +164,7 @@ fn is_same(known: &str, tag: &str) -> bool {
     known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -36,7 +36,7 @@ pub(crate) async fn call(
     };
     let head = RequestHead { headers: &headers, params: &params };
     let media_type = if head.takes(A2A_JSON) || head.content_type().contains(A2A_JSON) { A2A_JSON } else { JSON };
-    let answered = answer(&door, caller, head, &operation, body).await;
+    let answered = answer(&door, caller, head, &operation, &method, body).await;
     let mut response = match answered {
         Ok(Reply::Json(body)) => json_response(StatusCode::OK, media_type, body),
         Ok(Reply::Stream(response)) => response,
@@ -65,12 +65,13 @@ async fn answer(
     caller: Caller,
     head: RequestHead<'_>,
     operation: &RestCall,
+    method: &Method,
     body: Bytes,
 ) -> Result<Reply, Error> {
     // The path determines the dialect; a version that is neither is refused.
     head.version()?;
     let call = head.call(caller, Encoding::of_rest(operation.dialect()))?;
-    let request = read(head, operation, &body)?;
+    let request = read(head, operation, method, &body)?;
     // A call may last as long as a turn.
     drop(body);
     match door.a2a.answer(door, call, request).await? {
@@ -81,9 +82,11 @@ async fn answer(
     }
 }
 
-fn read(head: RequestHead<'_>, operation: &RestCall, body: &[u8]) -> Result<Request, Error> {
+fn read(head: RequestHead<'_>, operation: &RestCall, method: &Method, body: &[u8]) -> Result<Request, Error> {
     if body.is_empty() {
-        return operation.read(head.params.to_vec(), None);
+        // Secrets in an address would be logged on the way.
+        let query = if method == Method::POST { Vec::new() } else { head.params.to_vec() };
+        return operation.read(query, None);
     }
     if !head.is_json() {
         return Err(not_json());

@@ -23,9 +23,17 @@ pub(super) fn params<T: DeserializeOwned>(params: Option<Value>) -> Result<T, Re
 /// A prompt under that id.
 pub(super) fn prompt(blocks: Vec<ContentBlock>, id: &PromptId) -> Result<Prompt, Refusal> {
     let (mut text, mut images) = (String::new(), Vec::new());
+    // What follows a path must not become part of it.
+    let mut after_mention = false;
     for block in blocks {
+        let mentions = matches!(block, ContentBlock::ResourceLink(_));
         match block {
-            ContentBlock::Text(block) => text.push_str(&block.text),
+            ContentBlock::Text(block) => {
+                if after_mention && !block.text.starts_with(char::is_whitespace) {
+                    text.push(' ');
+                }
+                text.push_str(&block.text);
+            }
             ContentBlock::Image(image) => {
                 images.push(Image { media_type: image.mime_type, data: image.data });
             }
@@ -47,6 +55,7 @@ pub(super) fn prompt(blocks: Vec<ContentBlock>, id: &PromptId) -> Result<Prompt,
             ContentBlock::Audio(_) => return Err(invalid_params("prompt: audio is not supported")),
             _ => return Err(invalid_params("prompt: this type of content is not supported")),
         }
+        after_mention = mentions;
     }
     if text.trim().is_empty() && images.is_empty() {
         return Err(invalid_params("prompt: it is empty"));
@@ -55,13 +64,21 @@ pub(super) fn prompt(blocks: Vec<ContentBlock>, id: &PromptId) -> Result<Prompt,
     Ok(Prompt { images, prompt_id: Some(id.clone()), sent_as, ..Prompt::text(text) })
 }
 
-/// Refers to a file or an address. Agents know files by `@PATH`.
+/// Refers to a file or an address. Agents know files by `@PATH`, with `\ ` for a space.
 fn mention(text: &mut String, uri: &str, name: &str) {
     if text.ends_with(|c: char| !c.is_whitespace()) {
         text.push(' ');
     }
     match uri.strip_prefix("file://") {
-        Some(path) => text.push_str(&format!("@{}", decoded(path))),
+        Some(path) => {
+            text.push('@');
+            for c in decoded(path).chars() {
+                if c.is_whitespace() || c == '\\' {
+                    text.push('\\');
+                }
+                text.push(c);
+            }
+        }
         None if name.is_empty() || name == uri => text.push_str(uri),
         None => text.push_str(&format!("[{name}]({uri})")),
     }
@@ -148,4 +165,37 @@ pub(super) fn servers(servers: Vec<McpServer>) -> Result<Map<String, Value>, Ref
         named.insert(name, server);
     }
     Ok(named)
+}
+
+#[cfg(test)]
+mod tests {
+    use agent_client_protocol_schema::v1::{ResourceLink, TextContent};
+
+    use super::*;
+
+    fn said(blocks: Vec<ContentBlock>) -> String {
+        prompt(blocks, &"p".into()).unwrap().text
+    }
+
+    fn text(text: &str) -> ContentBlock {
+        ContentBlock::Text(TextContent::new(text))
+    }
+
+    fn link(uri: &str) -> ContentBlock {
+        ContentBlock::ResourceLink(ResourceLink::new("file", uri))
+    }
+
+    /// Editors send a mention and the words around it as blocks of their own, often without a space between them.
+    #[test]
+    fn what_stands_beside_a_file_does_not_become_part_of_its_path() {
+        assert_eq!(said(vec![link("file:///d/a.txt"), text("explain this")]), "@/d/a.txt explain this");
+        assert_eq!(said(vec![text("in"), link("file:///d/a.txt"), text("'s head")]), "in @/d/a.txt 's head");
+        assert_eq!(said(vec![text("in "), link("file:///d/a.txt"), text("\nsay")]), "in @/d/a.txt\nsay");
+        assert_eq!(said(vec![link("file:///d/a.txt"), link("file:///d/b.txt")]), "@/d/a.txt @/d/b.txt");
+    }
+
+    #[test]
+    fn a_path_with_a_space_stays_one_path() {
+        assert_eq!(said(vec![link("file:///d/with%20space.txt")]), "@/d/with\\ space.txt");
+    }
 }

@@ -208,7 +208,7 @@ impl Joiner {
     pub(super) async fn failed(&self, agent: Option<&str>, refusal: Refusal) -> Done {
         let Refusal::AgentFailed { message } = &refusal else { return Done::Refused(refusal) };
         let is_meant = |known: &AgentSummary| agent.map_or(known.is_default, |agent| known.name == agent);
-        let agent = self.agents().await.into_iter().find(is_meant);
+        let agent = self.agents().await.into_iter().find(is_meant).filter(|agent| agent.is_installed);
         match agent.and_then(|agent| Some((agent.name, agent.sign_in?))) {
             Some((agent, fix)) => Done::Failed(error::not_signed_in(message, &agent, &fix)),
             None => Done::Refused(refusal),

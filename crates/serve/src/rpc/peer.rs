@@ -5,11 +5,13 @@ use std::fmt::{self, Display};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
+use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::future::{AbortHandle, Aborted, abortable};
 use futures_util::stream::FuturesUnordered;
 use serde_json::Value;
+use tokio::time::{Instant, sleep_until};
 
 use super::call::Calls;
 use super::message::{Fault, Invalid, Message, Request, RequestId, notification, response};
@@ -18,6 +20,9 @@ use super::websocket::CloseReason;
 
 /// Maximum number of requests that a client has under way, streams among them.
 pub(super) const IN_FLIGHT: usize = 64;
+
+/// How long a client that closed its end is still answered.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 type Work<T> = Pin<Box<dyn Future<Output = (RequestId, Result<T, Aborted>)> + Send>>;
 
@@ -33,6 +38,8 @@ pub(crate) struct Peer<T> {
     work: FuturesUnordered<Work<T>>,
     aborts: HashMap<RequestId, AbortHandle>,
     calls: Calls,
+    /// The client says nothing more: when to stop waiting for the answers to what it asked.
+    answers_until: Option<Instant>,
 }
 
 /// Input on which a protocol must act.
@@ -59,7 +66,7 @@ impl<T: 'static> Peer<T> {
     pub(crate) fn new(transport: Transport, limit: usize, cancel_method: Option<&'static str>) -> Self {
         let calls = Calls::new(cancel_method);
         let (open, work, aborts) = (HashSet::new(), FuturesUnordered::new(), HashMap::new());
-        Self { transport, limit, open, work, aborts, calls }
+        Self { transport, limit, open, work, aborts, calls, answers_until: None }
     }
 
     /// Hands the connection to another protocol, which goes on with that open request.
@@ -72,9 +79,17 @@ impl<T: 'static> Peer<T> {
     /// The next input; meanwhile sends the requests of [`Self::calls`]. Cancel safe.
     pub(crate) async fn next(&mut self) -> Result<Incoming<T>, Disconnected> {
         loop {
+            if self.answers_until.is_some() && self.work.is_empty() {
+                self.flush().await?;
+                return Err(Disconnected);
+            }
             tokio::select! {
-                received = self.transport.receive(self.limit) => {
+                received = self.transport.receive(self.limit), if self.answers_until.is_none() => {
                     let incoming = match received? {
+                        Received::Over => {
+                            self.answers_until = Some(Instant::now() + LAST_ANSWERS);
+                            continue;
+                        }
                         Received::Text(text) => self.read(text.as_bytes()),
                         Received::Fault(fault) => Some(Incoming::Invalid(Invalid { id: RequestId::Null, fault })),
                         Received::Broken { fault, close } => Some(Incoming::Broken { fault, close }),
@@ -91,6 +106,7 @@ impl<T: 'static> Peer<T> {
                     }
                 }
                 () = self.calls.has_unsent() => self.flush().await?,
+                () = until(self.answers_until) => return Err(Disconnected),
             }
         }
     }
@@ -205,6 +221,14 @@ impl<T: 'static> Peer<T> {
     pub(crate) async fn close(self, why: CloseReason) {
         self.calls.close();
         self.transport.close(why).await;
+    }
+}
+
+/// Returns at that time; never, if there is none.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }
 

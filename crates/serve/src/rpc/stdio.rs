@@ -39,8 +39,9 @@ impl Stdio {
     pub(super) async fn receive(&mut self, limit: usize) -> Result<Received, Disconnected> {
         loop {
             let bytes = self.reader.fill_buf().await.map_err(|_| Disconnected)?;
-            if bytes.is_empty() {
-                return Err(Disconnected);
+            let is_over = bytes.is_empty();
+            if is_over && self.line.is_empty() && !self.is_too_long {
+                return Ok(Received::Over);
             }
             let end = bytes.iter().position(|byte| *byte == b'\n');
             let part = &bytes[..end.unwrap_or(bytes.len())];
@@ -50,7 +51,8 @@ impl Stdio {
             }
             let read = part.len() + usize::from(end.is_some());
             self.reader.consume(read);
-            if end.is_none() {
+            // A last line may have no end.
+            if end.is_none() && !is_over {
                 continue;
             }
             let line = std::mem::take(&mut self.line);

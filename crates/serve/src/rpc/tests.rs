@@ -242,9 +242,10 @@ async fn garbage_is_refused_and_the_connection_goes_on() {
     assert_eq!(request(&mut peer).await.id, 1.into());
     other.sends("{\"method\":\"told\",\"params\":[1]}").await;
     assert!(matches!(next(&mut peer).await, Incoming::Notification { method, .. } if method == "told"));
-    // A line that breaks off is none.
+    // Of a client that is killed, half a line may come.
     other.writer.write_all(b"{\"jsonrpc\"").await.unwrap();
     drop(other);
+    assert_eq!(invalid(&mut peer).await.1.code, -32700);
     assert_eq!(peer.next().await.unwrap_err(), Disconnected);
 }
 
@@ -270,6 +271,19 @@ async fn a_line_that_comes_in_pieces_is_read_whole() {
     };
     assert!(matches!(request, Incoming::Request(_)), "{request:?}");
     drop(sent.await.unwrap());
+}
+
+/// As with `echo REQUEST | multitap acp`: nothing more comes, but somebody reads.
+#[tokio::test]
+async fn what_was_asked_before_the_end_of_the_input_is_answered() {
+    let (peer, mut other) = connected(4096);
+    let served = TaskTracker::new().spawn(serve(peer));
+    other.asks(json!(1), "first").await;
+    other.writer.write_all(br#"{"jsonrpc":"2.0","id":2,"method":"the last line has no end"}"#).await.unwrap();
+    other.writer.shutdown().await.unwrap();
+    let answers = [other.receives().await, other.receives().await];
+    assert_eq!(answers.map(|answer| answer["result"].clone()), [json!("first"), json!("the last line has no end")]);
+    assert_eq!(timeout(PATIENCE, served).await.unwrap().unwrap(), Disconnected);
 }
 
 #[tokio::test]

@@ -22,6 +22,8 @@ pub(super) enum Received {
     Text(Utf8Bytes),
     /// A message that cannot be read; later messages can.
     Fault(Fault),
+    /// The client says nothing more, and may still read.
+    Over,
     /// Nothing more can be read.
     Broken {
         fault: Option<Fault>,

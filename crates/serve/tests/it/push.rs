@@ -247,7 +247,7 @@ async fn a_webhook_may_come_with_a_message() {
         scene.works().await;
         let log = scene.logged("the end", |log| log.last().is_some_and(|last| last.state == "completed")).await;
         assert_eq!(log[0].state, "submitted", "{version}: {log:#?}");
-        assert_eq!(log[0].config, scene.task, "without an id it has that of its task");
+        assert!(!log[0].config.is_empty(), "without an id it gets one");
         let got = received(&webhook, log.len()).await;
         assert_eq!(got[0].header("x-a2a-notification-token"), Some("t0ken"));
         assert_eq!(got[0].header("authorization"), None);

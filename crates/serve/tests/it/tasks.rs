@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_a2a::devtool;
-use multitap_event::{ClientRef, Door as Way, Prompt, Ruling, SessionId};
+use multitap_event::{ClientRef, Command, Door as Way, Prompt, Ruling, SessionId};
 use multitap_hub::{
     Batch, Claim, Filter, Journal, Kept, NewSession, Owner, Page, Part, PushQueue, Session, SessionRecord, TaskFilter,
     TaskPage, TaskRecord, WhenBusy,
@@ -13,7 +13,7 @@ use multitap_serve::Limits;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use crate::live::{Client, Live, is_end, soon, text, turn_ended, turn_started};
+use crate::live::{Client, Live, asked, is_end, soon, text, turn_ended, turn_started};
 use crate::scene::ask;
 
 /// The only task that is listed, which is the session's.
@@ -183,4 +183,30 @@ async fn a_slow_disk_delays_no_client() {
         }
     })
     .await;
+}
+
+/// A client that knows no extension answers in a session that it shares, and an id of any length is not kept.
+#[tokio::test]
+async fn a_word_answers_the_question_of_a_lasting_task() {
+    let (live, session, mut agent) = Live::shared().await;
+    let mut client = live.client("?client=ann").await;
+    let task = format!("task-{}", session.id());
+    let said = |id: &str, text: &str| {
+        json!({
+            "message": { "kind": "message", "messageId": id, "taskId": task, "role": "user",
+                "parts": [{ "kind": "text", "text": text }] },
+            "configuration": { "blocking": false },
+        })
+    };
+    client.ask(1, "message/send", said("m1", "go")).await;
+    agent.hears_prompt().await;
+    agent.tells(turn_started()).await;
+    client.answer(1).await["result"].as_object().unwrap();
+    agent.tells(asked("q1")).await;
+    client.until(|frame| frame.to_string().contains("input-required")).await;
+    client.ask(2, "message/send", said("m2", " proceed_once\n")).await;
+    let Command::Decide(decide) = agent.hears().await else { panic!("no answer") };
+    assert_eq!((decide.question_id.as_str(), decide.option_id.as_str()), ("q1", "proceed_once"));
+    client.ask(3, "message/send", said(&"x".repeat(2000), "go")).await;
+    assert_eq!(client.answer(3).await["error"]["code"], -32602);
 }

@@ -9,7 +9,9 @@ use multitap_outbound::{RefusedAddress, Screen};
 use reqwest::Url;
 use reqwest::header::HeaderValue;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
+use super::super::card::hex;
 use super::super::history::TaskView;
 use super::body::PushForm;
 use crate::guard::Caller;
@@ -52,6 +54,7 @@ impl Secrets {
 /// A config that may be stored.
 #[derive(Clone)]
 pub(crate) struct CheckedConfig {
+    id: String,
     config: PushConfig,
     origin: String,
     client: String,
@@ -86,21 +89,24 @@ impl CheckedConfig {
             Ok(Ok(())) | Err(_) => {}
         }
         config.url = url.to_string();
-        Ok(Self { origin: origin(&url), client: client_key(caller), config, dialect })
+        let client = client_key(caller);
+        let id = config.id.clone().filter(|id| !id.is_empty()).unwrap_or_else(|| default_id(&client, &config.url));
+        Ok(Self { id, origin: origin(&url), client, config, dialect })
     }
 
     pub(crate) fn client(&self) -> &str {
         &self.client
     }
 
-    /// Its id: that of its task, if the client gave none.
-    pub(crate) fn id<'a>(&'a self, task: &'a str) -> &'a str {
-        self.config.id.as_deref().filter(|id| !id.is_empty()).unwrap_or(task)
+    /// Its id. If the client gave none, it is made of the client and its address: set again, the config is replaced, and
+    /// that of another client is not.
+    pub(crate) fn id(&self) -> &str {
+        &self.id
     }
 
     /// As it is shown to its client.
-    pub(crate) fn shown(&self, task: &str) -> PushConfig {
-        PushConfig { id: Some(self.id(task).to_owned()), ..self.config.clone() }
+    pub(crate) fn shown(&self) -> PushConfig {
+        PushConfig { id: Some(self.id.clone()), ..self.config.clone() }
     }
 
     /// As it is stored for a task, which its client sees like that.
@@ -114,7 +120,7 @@ impl CheckedConfig {
     ) -> NewPushConfig {
         NewPushConfig {
             task: task.to_owned(),
-            id: self.id(task).to_owned(),
+            id: self.id.clone(),
             session: session.clone(),
             client: self.client.clone(),
             url: self.config.url.clone(),
@@ -179,6 +185,11 @@ fn client_key(caller: &Caller) -> String {
         Some(account) => format!("account:{account}"),
         None => format!("role:{:?}", caller.role).to_lowercase(),
     }
+}
+
+fn default_id(client: &str, url: &str) -> String {
+    let digest = Sha256::new().chain_update(client).chain_update([0]).chain_update(url).finalize();
+    hex(&digest[..8])
 }
 
 /// A URL without its path and query, which may be secret.
@@ -268,7 +279,7 @@ mod tests {
         let checked = CheckedConfig::check(given, &Screen::public(), &ann, Dialect::V1_0).await.unwrap();
         let NewPushConfig { task, id, session, client, url, secrets, form, after, .. } =
             checked.stored(("turn-1", VIEW), &"session".into(), PushPosition::default(), None, false);
-        assert_eq!(id, "turn-1", "without an id it has that of its task");
+        assert_eq!(id.len(), 16, "a config without an id gets one");
         let record = PushConfigRecord {
             key: multitap_hub::PushKey(1),
             task,
@@ -283,7 +294,7 @@ mod tests {
             finished: false,
         };
         let own = shown(&record, &ann);
-        assert_eq!(own, checked.shown("turn-1"));
+        assert_eq!(own, checked.shown());
         assert_eq!((own.token.as_deref(), own.url.ends_with("?key=k3y")), (Some("s3cret"), true));
         for other in [caller(Some("bob")), caller(None)] {
             let seen = shown(&record, &other);

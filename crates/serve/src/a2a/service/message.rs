@@ -323,12 +323,13 @@ async fn plain_answer(
     prompt: &Prompt,
     client: &ClientRef,
 ) -> Result<Option<Decide>, Error> {
-    let is_own = target.task.as_deref().is_some_and(name::is_own_task);
-    if !is_own {
-        return Ok(None);
-    }
+    let Some(task) = target.task.as_deref() else { return Ok(None) };
     let Some(state) = stage.session().snapshot().await else { return Ok(None) };
-    let task = target.task.as_deref().unwrap_or_default();
+    if !name::is_own_task(task) {
+        // Any other text begins the next turn of a lasting task.
+        let [question] = state.questions.open() else { return Ok(None) };
+        return Ok(by_word(question, prompt.text.trim(), client).ok());
+    }
     let runs = stage.now().turn.as_deref() == Some(task);
     match state.questions.open() {
         [question] if runs => by_word(question, prompt.text.trim(), client).map(Some),

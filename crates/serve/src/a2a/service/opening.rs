@@ -25,6 +25,8 @@ use crate::http::Shared;
 
 /// How long a command may take to ask something before it is reported as started.
 const ASK_PATIENCE: Duration = Duration::from_secs(1);
+/// Maximum length of an id in bytes.
+const ID: usize = 1024;
 
 /// How a request is answered.
 #[derive(Debug)]
@@ -154,6 +156,36 @@ async fn begin_turn(
     Ok(())
 }
 
+/// Ids are stored, and written into every frame of their task.
+fn check_ids(request: &Request) -> Result<(), Error> {
+    let ids: Vec<(&str, Option<&String>)> = match request {
+        Request::SendMessage(send) | Request::StreamMessage(send) => vec![
+            ("messageId", Some(&send.message.message_id)),
+            ("taskId", send.message.task_id.as_ref()),
+            ("contextId", send.message.context_id.as_ref()),
+        ],
+        Request::GetTask { id, .. } | Request::CancelTask { id, .. } | Request::Subscribe { id } => {
+            vec![("id", Some(id))]
+        }
+        Request::ListTasks(list) => {
+            vec![("contextId", list.context_id.as_ref()), ("pageToken", list.page_token.as_ref())]
+        }
+        Request::CreatePushConfig { task_id, .. } | Request::ListPushConfigs { task_id } => {
+            vec![("taskId", Some(task_id))]
+        }
+        Request::GetPushConfig { task_id, config_id } => vec![("taskId", Some(task_id)), ("id", config_id.as_ref())],
+        Request::DeletePushConfig { task_id, config_id } => vec![("taskId", Some(task_id)), ("id", Some(config_id))],
+        Request::GetExtendedCard
+        | Request::GetCommands { .. }
+        | Request::ExecuteCommand(_)
+        | Request::ConfirmToolCall { .. } => return Ok(()),
+    };
+    match ids.into_iter().find(|(_, id)| id.is_some_and(|id| id.len() > ID)) {
+        Some((name, _)) => Err(Error::invalid_params(format!("{name}: has at most {ID} bytes"))),
+        None => Ok(()),
+    }
+}
+
 /// The question of a new command, if it asks one within a moment.
 async fn first_confirmation(stage: &Arc<Stage>, mut follow: Follow, after: Cursor) -> CommandStatus {
     let mut reader = stage.read(after);
@@ -176,6 +208,7 @@ async fn first_confirmation(stage: &Arc<Stage>, mut follow: Follow, after: Curso
 impl Service {
     /// Executes a request; or prepares it, if frames answer it.
     pub(crate) async fn prepare(&self, door: &Shared, call: Call, request: Request) -> Result<Prepared, Error> {
+        check_ids(&request)?;
         let encoding = call.form.encoding;
         let result = match request {
             Request::SendMessage(send) => {
@@ -212,6 +245,7 @@ impl Service {
 
     /// Executes a request, and reads the frames that answer it.
     pub(crate) async fn answer(&self, door: &Shared, call: Call, request: Request) -> Result<Answer, Error> {
+        check_ids(&request)?;
         if let Request::Subscribe { id } = &request
             && let Some(missed) = self.replay(door, &call, id).await?
         {

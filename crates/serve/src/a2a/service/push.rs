@@ -49,7 +49,7 @@ impl Service {
         keep::ensure_begun(&door.host.journal(), &session, task, after.seq).await;
         let view = self.view(door, call, &session, task);
         put(door, config.stored((task, view), &session, after, state, is_over)).await?;
-        Ok(call.form.dialect().write_push_config(task, &config.shown(task)))
+        Ok(call.form.dialect().write_push_config(task, &config.shown()))
     }
 
     /// Adds the webhook of a message that was accepted to its task. It gets the frames after `before`.
@@ -139,7 +139,7 @@ impl Service {
     /// Checks whether a task can have one more webhook.
     pub(super) async fn has_room_for(&self, door: &Shared, task: &str, config: &CheckedConfig) -> Result<(), Error> {
         let found = stored_configs(door, task).await?;
-        let is_known = found.iter().any(|other| other.id == config.id(task));
+        let is_known = found.iter().any(|other| other.id == config.id());
         if found.len() >= PUSH_CONFIGS_PER_TASK && !is_known { Err(too_many_of_task()) } else { Ok(()) }
     }
 
@@ -162,6 +162,12 @@ async fn stored_configs(door: &Shared, task: &str) -> Result<Vec<PushConfigRecor
 async fn put(door: &Shared, config: multitap_hub::NewPushConfig) -> Result<(), Error> {
     let (push, queue) = supported(door)?;
     let session: SessionId = config.session.clone();
+    let found = stored_configs(door, &config.task).await?;
+    if found.iter().any(|other| other.id == config.id && other.client != config.client) {
+        let why =
+            format!("the push config {} of this task is another client's: use another id, or delete it", config.id);
+        return Err(Error::invalid_params(why));
+    }
     match queue.put_config(config).await.map_err(|error| error::from_journal(&error))? {
         PutPushConfig::Stored(_) => push.config_changed(&session),
         PutPushConfig::NoTask => return Err(not_supported("this session is not stored")),

@@ -24,7 +24,7 @@ async fn they_are_set_got_listed_and_deleted_in_0_3() {
     assert_eq!(scene.result(SET, set.clone()).await, set);
     let other = json!({ "taskId": scene.task, "pushNotificationConfig": { "url": webhook.url() } });
     let other = scene.result(SET, other).await;
-    assert_eq!(other["pushNotificationConfig"]["id"], scene.task.as_str(), "a config without an id gets one");
+    assert!(other["pushNotificationConfig"]["id"].is_string(), "a config without an id gets one");
     // Without an id of a config: the newest.
     assert_eq!(scene.result(GET, json!({ "id": scene.task })).await, other);
     let one = json!({ "id": scene.task, "pushNotificationConfigId": "one" });
@@ -167,6 +167,14 @@ async fn other_clients_see_no_secrets() {
             assert!(["t0ken", "cr3dentials", "in-the-url"].iter().all(|secret| !text.contains(secret)), "{seen}");
         }
     }
+    // Another client's config is not replaced, whether it has a name or not.
+    let taken = ask("bob-token", SET, set.clone()).await;
+    assert_eq!(taken["error"]["code"], -32602, "{taken}");
+    let unnamed = json!({ "taskId": task, "pushNotificationConfig": { "url": webhook.url() } });
+    for who in ["ann-token", "bob-token", "bob-token"] {
+        ask(who, SET, unnamed.clone()).await["result"].as_object().unwrap();
+    }
+    assert_eq!(ask("ann-token", LIST, json!({ "id": task })).await["result"].as_array().unwrap().len(), 3);
     let one = json!({ "id": task, "pushNotificationConfigId": "p" });
     assert_eq!(ask("eve-token", DELETE, one.clone()).await["error"]["code"], -32012);
     assert_eq!(ask("bob-token", DELETE, one).await["result"], Value::Null);
@@ -180,4 +188,15 @@ async fn a_session_that_is_not_stored_has_none() {
     let given = json!({ "taskId": task, "pushNotificationConfig": { "url": "http://127.0.0.1:9/" } });
     let refused = super::call(port(&live.door), SET, given).await;
     assert_eq!(refused["error"]["code"], -32003, "{refused}");
+}
+
+/// Behind a proxy, a client may be anywhere: it must not have this machine call itself.
+#[tokio::test]
+async fn a_door_with_another_name_calls_no_webhook_of_this_machine() {
+    let access = Access { allow_hosts: vec!["box.example".to_owned()], ..Access::default() };
+    let (live, session, _agent) = Live::shared_at(config("127.0.0.1", access, Limits::default())).await;
+    let task = format!("task-{}", session.id());
+    let given = json!({ "taskId": task, "pushNotificationConfig": { "url": "http://127.0.0.1:9/" } });
+    let refused = super::call(port(&live.door), SET, given).await;
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
 }
