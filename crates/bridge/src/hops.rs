@@ -1,4 +1,4 @@
-//! What the bridge is told about the prompts of the calling agent: how many agents the current one has passed through,
+//! What the bridge learns about the prompts of the calling agent: how many agents the current one has passed through,
 //! and that a turn was cancelled.
 
 use std::future::pending;

@@ -27,9 +27,9 @@ impl Burst {
             sockets.push(Socket::open(&server).await?);
         }
         let (before, began) = (server.cpu()?, Instant::now());
-        let told = server.stream(events);
+        let stream = server.stream(events);
         let mut readers: JoinSet<_> = sockets.into_iter().map(|socket| socket.read(events)).collect();
-        told.await?;
+        stream.await?;
         while let Some(read) = readers.join_next().await {
             read??;
         }
@@ -46,9 +46,9 @@ pub(crate) async fn fan_out() -> Outcome<()> {
         let events = 200_000 / clients.max(10);
         let ours = Burst::of(server::WORD, clients, events).await?;
         let least = Burst::of(least::SOCKETS, clients, events).await?;
-        let figures = |burst: &Burst| format!("{:.0}   {:.2}", burst.rate, burst.each);
-        note(&format!("{clients} clients, deliveries/s and CPU µs each"), &figures(&ours));
-        note("  from a server that writes frames once", &figures(&least));
+        let shown = |burst: &Burst| format!("{:.0}   {:.2}", burst.rate, burst.each);
+        note(&format!("{clients} clients, deliveries/s and CPU µs each"), &shown(&ours));
+        note("  from a server that writes frames once", &shown(&least));
         let ratio = ours.each / least.each;
         row("  ours beside it, CPU", &format!("{ratio:.1}x"), "<= 2x", ratio <= 2.0);
         if clients >= 100 {

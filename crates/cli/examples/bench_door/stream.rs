@@ -113,9 +113,9 @@ pub(crate) async fn acp() -> Outcome<()> {
     }
     let before = other.cpu()?;
     for _ in 0..PROMPTS {
-        let told = client.prompt(EVENTS).await?;
-        if told < EVENTS {
-            return Err(format!("{told} of {EVENTS} events came").into());
+        let events = client.prompt(EVENTS).await?;
+        if events < EVENTS {
+            return Err(format!("{events} of {EVENTS} events came").into());
         }
     }
     let acp = (other.cpu()? - before).as_secs_f64() * 1e6 / (EVENTS * PROMPTS) as f64;

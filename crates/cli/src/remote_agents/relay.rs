@@ -23,21 +23,21 @@ pub(super) enum HopRecord {
 }
 
 impl HopRecord {
-    fn set(&self, told: Told) -> io::Result<()> {
+    fn set(&self, progress: Progress) -> io::Result<()> {
         match self {
-            Self::File(folder) => folder.write("hops", &format!("{} {}", told.hops, told.cancelled)).map(drop),
+            Self::File(folder) => folder.write("hops", &format!("{} {}", progress.hops, progress.cancelled)).map(drop),
             // The built-in agent cancels the calls of a cancelled turn itself.
             Self::Shared { hops, .. } => {
-                hops.store(told.hops, Ordering::Release);
+                hops.store(progress.hops, Ordering::Release);
                 Ok(())
             }
         }
     }
 }
 
-/// What the bridge is told.
+/// What the bridge learns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Told {
+struct Progress {
     hops: u32,
     /// Number of turns that were cancelled.
     cancelled: u32,
@@ -67,16 +67,16 @@ async fn run(
         }
     };
     let inward = async move {
-        let mut current = Told::default();
+        let mut current = Progress::default();
         while let Some(command) = commands.recv().await {
-            current = tell(&records, current, Told { hops: hops(&command, current.hops), ..current });
+            current = report(&records, current, Progress { hops: hops(&command, current.hops), ..current });
             let is_cancel = command == Command::Cancel;
             if agent.send(command).await.is_err() {
                 break;
             }
             if is_cancel {
                 // After the agent: it must not take the end of its call for an answer.
-                current = tell(&records, current, Told { cancelled: current.cancelled + 1, ..current });
+                current = report(&records, current, Progress { cancelled: current.cancelled + 1, ..current });
             }
         }
         // Ends the agent; its last events still pass. It may hang, and tokens must not stay on disk until it ends.
@@ -90,12 +90,12 @@ async fn run(
 }
 
 /// Returns what the bridges know afterwards.
-fn tell(records: &[HopRecord], current: Told, told: Told) -> Told {
-    if told == current {
+fn report(records: &[HopRecord], current: Progress, progress: Progress) -> Progress {
+    if progress == current {
         return current;
     }
-    match records.iter().try_for_each(|record| record.set(told)) {
-        Ok(()) => told,
+    match records.iter().try_for_each(|record| record.set(progress)) {
+        Ok(()) => progress,
         Err(error) => {
             tracing::error!(%error, "loops between agents may not be recognised, nor cancelled turns");
             current
@@ -151,11 +151,11 @@ mod tests {
         ] {
             owner.commands.send(command.clone()).await.unwrap();
             assert_eq!(agent.commands.recv().await.as_ref(), Some(&command));
-            // A cancelled turn is told later.
+            // A cancelled turn is reported later.
             assert!(command == Command::Cancel || read().as_deref() == expected, "{command:?}: {:?}", read());
         }
-        let is_told = || (read().as_deref() == Some("0 2")).then_some(());
-        until("the cancelled turn to be told", Duration::from_secs(30), is_told).await.unwrap();
+        let is_reported = || (read().as_deref() == Some("0 2")).then_some(());
+        until("the cancelled turn to be reported", Duration::from_secs(30), is_reported).await.unwrap();
         // The agent is asked to go, and nothing waits for one that hangs but its last events.
         let AgentLink { commands, mut events, .. } = owner;
         drop(commands);

@@ -1,9 +1,15 @@
 //! `multitap acp` as an editor starts it: lines of JSON on stdin and stdout, and fake agents.
 
+use std::time::Duration;
+
 use multitap_testkit::fake::Fake;
+use multitap_testkit::wait::until_blocking;
 use serde_json::{Value, json};
 
 use crate::scene::{Live, Scene};
+
+/// Long enough for a busy machine; nothing waits this long when all is well.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An editor that has said hello.
 struct Editor {
@@ -96,6 +102,34 @@ fn an_editor_changes_the_agent_of_a_session_before_the_first_prompt() {
     let loaded = editor.call("session/load", &again);
     assert!(loaded["configOptions"].as_array().unwrap().iter().all(|option| option["id"] != "agent"), "{loaded}");
     assert_eq!(editor.set(session, "agent", "builtin")["error"]["code"], -32602);
+    editor.live.end().exits(0);
+    scene.nothing_left();
+}
+
+/// The session is closed and opened again while its agent changes: it must not be lost in between.
+#[test]
+fn a_change_of_the_agent_that_is_cancelled_leaves_a_session() {
+    let fake = Fake::hangs().unwrap();
+    let scene = Scene::with(&fake);
+    let mut editor = Editor::start(&scene, &["--agent", "builtin", "--model", "rehearsal", "--start-timeout", "2"]);
+    let session = editor.new_session(&scene, &json!({}))["sessionId"].clone();
+    editor.last_id += 1;
+    let id = editor.last_id;
+    let params = json!({ "sessionId": session, "configId": "agent", "value": "claude" });
+    let method = "session/set_config_option";
+    editor.live.tell(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+    let has_first = |editor: &mut Editor| {
+        let listed = editor.call("session/list", &json!({}));
+        listed["sessions"].as_array().unwrap().iter().any(|one| one["_meta"]["multitap"]["agent"] == "builtin")
+    };
+    until_blocking("the first agent to be gone", PATIENCE, || (!has_first(&mut editor)).then_some(())).unwrap();
+    editor.live.tell(&json!({ "jsonrpc": "2.0", "method": "$/cancel_request", "params": { "requestId": id } }));
+    let cancelled = editor.live.until(|message| message["id"] == id && message.get("method").is_none());
+    assert_eq!(cancelled["error"]["code"], -32800, "{cancelled}");
+    until_blocking("the first agent to be back", PATIENCE, || has_first(&mut editor).then_some(())).unwrap();
+    let load = json!({ "sessionId": session, "cwd": scene.scratch.workspace(), "mcpServers": [] });
+    editor.call("session/load", &load);
+    assert_eq!(editor.prompt(&session, "hello")["result"]["stopReason"], "end_turn");
     editor.live.end().exits(0);
     scene.nothing_left();
 }

@@ -1,6 +1,6 @@
-//! Push notifications: tells webhooks of tasks, so that clients need not hold a stream open.
+//! Push notifications: calls webhooks about tasks, so that clients need not hold a stream open.
 //!
-//! `follow` reads the frames of a session with configs, `notice` selects what a webhook is told, and `body` writes it.
+//! `follow` reads the frames of a session with configs, `notice` selects what a webhook is sent, and `body` writes it.
 //! The journal stores each notification before the `courier` sends it (`send`), and `retry` decides what its answer
 //! means. `catch_up` finds what an earlier process could not store any more. A session without configs costs nothing
 //! but one query when its stage opens; no webhook delays a stream, another webhook or the agent.

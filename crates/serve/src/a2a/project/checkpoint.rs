@@ -15,7 +15,7 @@ pub(crate) const SPACING: u64 = 4096;
 
 /// What the next frames need, where nothing is shown in part.
 #[derive(Debug, Serialize, Deserialize)]
-struct Kept {
+struct Stored {
     /// The last frame.
     last: (u64, u32),
     task: String,
@@ -37,7 +37,7 @@ impl Projector {
             return None;
         }
         let text = |text: &Option<Arc<str>>| text.as_deref().map(str::to_owned);
-        let kept = Kept {
+        let stored = Stored {
             last: (self.last.seq, self.last.part),
             task: self.scope.task.to_string(),
             turn: text(&self.scope.turn),
@@ -49,25 +49,25 @@ impl Projector {
             queued: self.queued.clone(),
             folder: self.folder.clone(),
         };
-        Some(Checkpoint { seq: self.seq, state: serde_json::to_string(&kept).ok()? })
+        Some(Checkpoint { seq: self.seq, state: serde_json::to_string(&stored).ok()? })
     }
 
     /// The projector that made this checkpoint; `None` if another version made it, in a form that this one cannot read.
     pub(crate) fn resume(session: &str, checkpoint: &Checkpoint) -> Option<Self> {
-        let kept: Kept = serde_json::from_str(&checkpoint.state).ok()?;
+        let stored: Stored = serde_json::from_str(&checkpoint.state).ok()?;
         let mut projector = Self::new(session);
         projector.seq = checkpoint.seq;
-        projector.last = Cursor::new(kept.last.0, kept.last.1);
-        projector.in_flight = kept.in_flight;
-        projector.has_own_tasks = kept.has_own_tasks;
-        projector.queued = kept.queued;
-        projector.folder = kept.folder;
+        projector.last = Cursor::new(stored.last.0, stored.last.1);
+        projector.in_flight = stored.in_flight;
+        projector.has_own_tasks = stored.has_own_tasks;
+        projector.queued = stored.queued;
+        projector.folder = stored.folder;
         let scope = projector.scope_mut();
-        scope.task = kept.task.into();
-        scope.turn = kept.turn.map(Into::into);
-        scope.state = TaskState::of_word(&kept.state)?;
-        scope.model = kept.model.map(Into::into);
-        scope.tier = kept.tier.map(Into::into);
+        scope.task = stored.task.into();
+        scope.turn = stored.turn.map(Into::into);
+        scope.state = TaskState::of_word(&stored.state)?;
+        scope.model = stored.model.map(Into::into);
+        scope.tier = stored.tier.map(Into::into);
         Some(projector)
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use multitap_a2a::Error;
 use multitap_event::{SessionId, Timestamp};
 use multitap_hub::{JournalError, PendingPush, PushKey, PushScope, Session, SettledAttempt, TakePush};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::{Id, JoinHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 
 use super::retry::Verdict;
@@ -35,7 +35,8 @@ pub(crate) async fn run(door: Shared) {
     let Some(push) = door.push.clone().filter(|push| push.queue().is_some()) else { return };
     let stop = door.stop.clone();
     let (queues, looked, attempts) = (HashMap::new(), HashSet::new(), JoinSet::new());
-    let mut courier = Courier { door, push, queues, has_configs: false, looked, catching_up: None, attempts };
+    let (has_configs, catching_up, attempted) = (false, None, HashMap::new());
+    let mut courier = Courier { door, push, queues, has_configs, looked, catching_up, attempts, attempted };
     tokio::select! {
         () = stop.cancelled() => {}
         () = courier.deliver() => {}
@@ -55,6 +56,8 @@ struct Courier {
     looked: HashSet<SessionId>,
     catching_up: Option<JoinHandle<()>>,
     attempts: JoinSet<Settled>,
+    /// The queues of running attempts.
+    attempted: HashMap<Id, PushKey>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -71,8 +74,8 @@ impl Queue {
     }
 }
 
-/// What came of an attempt: the next of the queue.
-type Settled = (PushKey, Result<Option<PendingPush>, JournalError>);
+/// What came of an attempt: when the next of the queue is due, if there is one.
+type Settled = Result<Option<Timestamp>, JournalError>;
 
 impl Courier {
     async fn deliver(&mut self) {
@@ -86,9 +89,12 @@ impl Courier {
             self.start_due(now);
             let next = self.next_due(now);
             tokio::select! {
-                Some(settled) = self.attempts.join_next(), if !self.attempts.is_empty() => match settled {
-                    Ok((key, next)) => self.settled(key, next),
-                    Err(error) => tracing::error!(%error, "an attempt to deliver a push notification panicked"),
+                Some(settled) = self.attempts.join_next_with_id(), if !self.attempts.is_empty() => match settled {
+                    Ok((id, next)) => self.settled(id, next),
+                    Err(error) => {
+                        tracing::error!(%error, "an attempt to deliver a push notification panicked");
+                        self.settled(error.id(), Ok(Some(after(Timestamp::now(), JOURNAL_PAUSE))));
+                    }
                 },
                 () = push.woken.notified() => self.hear(),
                 () = sleep_until(next.unwrap_or_else(Instant::now)), if next.is_some() => {}
@@ -110,7 +116,8 @@ impl Courier {
         for (_, key) in due.into_iter().take(free) {
             if let Some(queue) = self.queues.get_mut(&key) {
                 queue.is_attempted = true;
-                self.attempts.spawn(attempt(self.push.clone(), key));
+                let attempt = self.attempts.spawn(attempt(self.push.clone(), key));
+                self.attempted.insert(attempt.id(), key);
             }
         }
     }
@@ -140,10 +147,11 @@ impl Courier {
         }
     }
 
-    fn settled(&mut self, key: PushKey, next: Result<Option<PendingPush>, JournalError>) {
+    fn settled(&mut self, attempt: Id, next: Settled) {
+        let Some(key) = self.attempted.remove(&attempt) else { return };
         let more = self.queues.remove(&key).and_then(|queue| queue.more);
         let due = match next {
-            Ok(next) => next.map(|next| next.due).or(more),
+            Ok(next) => next.or(more),
             Err(error) => {
                 tracing::warn!(%error, "cannot record the delivery of a push notification");
                 Some(after(Timestamp::now(), JOURNAL_PAUSE))
@@ -222,15 +230,11 @@ impl Courier {
 
 /// Takes the first delivery of a queue, sends it, and records the outcome.
 async fn attempt(push: Arc<Push>, key: PushKey) -> Settled {
-    (key, attempt_one(&push, key).await)
-}
-
-async fn attempt_one(push: &Push, key: PushKey) -> Result<Option<PendingPush>, JournalError> {
     let Some(queue) = push.queue() else { return Ok(None) };
     let until = after(Timestamp::now(), push.options.answer_time + MARGIN);
     let delivery = match queue.take(key, until).await? {
         TakePush::Taken(delivery) => *delivery,
-        TakePush::Wait(pending) => return Ok(Some(pending)),
+        TakePush::Wait(pending) => return Ok(Some(pending.due)),
         TakePush::Empty => return Ok(None),
     };
     let (id, number, created) = (delivery.id.clone(), delivery.attempt, delivery.created);
@@ -238,7 +242,8 @@ async fn attempt_one(push: &Push, key: PushKey) -> Result<Option<PendingPush>, J
     let at = Timestamp::now();
     let Verdict { outcome, http_status, error } = push.options.judge(attempted, number, created, at, chance(number));
     tracing::debug!(delivery = id, attempt = number, ?outcome, http_status, "attempted a push notification");
-    queue.settle(SettledAttempt { config: key, id, attempt: number, at, outcome, http_status, error }).await
+    let settled = SettledAttempt { config: key, id, attempt: number, at, outcome, http_status, error };
+    Ok(queue.settle(settled).await?.map(|next| next.due))
 }
 
 /// A random number from 0 to 1.

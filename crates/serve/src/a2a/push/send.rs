@@ -24,6 +24,8 @@ const DELIVERY: HeaderName = HeaderName::from_static("x-multitap-delivery");
 const ATTEMPT: HeaderName = HeaderName::from_static("x-multitap-attempt");
 /// How long an unused connection stays open.
 const IDLE: Duration = Duration::from_secs(30);
+/// Most hosts whose clients are reused: over its life, a door may call any number.
+const CLIENTS: usize = 64;
 
 /// Calls webhooks.
 #[derive(Debug)]
@@ -79,7 +81,11 @@ impl Sender {
         let builder = builder.pool_idle_timeout(IDLE).pool_max_idle_per_host(1);
         // A proxy would resolve names itself, unscreened.
         let client = self.screen.apply_without_proxy(builder).build().map_err(causes)?;
-        lock(&self.clients).insert(endpoint, client.clone());
+        let mut clients = lock(&self.clients);
+        if clients.len() >= CLIENTS {
+            clients.clear(); // Calls under way have theirs.
+        }
+        clients.insert(endpoint, client.clone());
         Ok(client)
     }
 }

@@ -114,7 +114,9 @@ impl Connection {
                 if *config_id.0 == *config::AGENT {
                     let opened = self.attachments.get(&session_id).and_then(|joined| joined.opened.clone());
                     let opened = opened.ok_or_else(|| error::invalid_params(NOT_OPENED_HERE))?;
-                    spawn(peer, id, async move { joiner.change_agent(session, client, opened, value).await });
+                    // A client that leaves or cancels meanwhile must not leave a session without an agent.
+                    let change = self.door.tasks.spawn(joiner.change_agent(session, client, opened, value));
+                    spawn(peer, id, async move { change.await.unwrap_or(Err(Refusal::SessionEnded)) });
                     return Ok(());
                 }
                 let setting = Setting::of(&config_id.0, value)?;
